@@ -1,0 +1,80 @@
+//! What can go wrong, and what to do about it.
+//!
+//! An [`Error`] means bad input or a broken environment. A solver that does not converge is not an error:
+//! it is an [`Outcome`](crate::Outcome) with numbers.
+
+/// Bad input or a failing environment. Every message names the value, the bound it broke and a way out.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A matrix without rows or without columns.
+    #[error("the matrix is empty ({n} rows × {d} columns): give at least one row and one column")]
+    Empty {
+        /// Rows given.
+        n: usize,
+        /// Columns given.
+        d: usize,
+    },
+    /// The number of values does not fit the shape.
+    #[error("{what}: {found} given where {expected} are needed")]
+    Shape {
+        /// What was counted.
+        what: String,
+        /// How many there should be.
+        expected: usize,
+        /// How many there are.
+        found: usize,
+    },
+    /// A NaN or an infinity in the data.
+    #[error(
+        "row {row}, column {column} (counted from 0) holds {value}: every entry must be finite; \
+         drop the row or fill in the value first"
+    )]
+    NotFinite {
+        /// Row of the first offending entry.
+        row: usize,
+        /// Column of the first offending entry.
+        column: usize,
+        /// The entry.
+        value: f64,
+    },
+    /// Finite entries whose squares leave the range of f64.
+    #[error(
+        "column {column} (counted from 0) has entries near {magnitude:e}, whose squares overflow: \
+         divide the column by a constant first"
+    )]
+    Overflow {
+        /// The column.
+        column: usize,
+        /// Its largest magnitude.
+        magnitude: f64,
+    },
+    /// Compressed rows whose pointers or indices are not those of a matrix.
+    #[error("malformed sparse rows: {0}")]
+    Csr(String),
+    /// A parameter outside its range.
+    #[error("{name} = {value}: {advice}")]
+    Parameter {
+        /// The parameter, as users write it.
+        name: &'static str,
+        /// The value given.
+        value: String,
+        /// The bound, and the way out.
+        advice: String,
+    },
+    /// The storage or the network behind an operator failed.
+    #[error("the data could not be read: {0}")]
+    Source(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Error {
+    /// A parameter outside its range; `advice` gives the bound and the way out.
+    pub fn parameter(name: &'static str, value: impl ToString, advice: impl Into<String>) -> Self {
+        Self::Parameter { name, value: value.to_string(), advice: advice.into() }
+    }
+
+    /// A count that does not fit.
+    pub fn shape(what: impl Into<String>, expected: usize, found: usize) -> Self {
+        Self::Shape { what: what.into(), expected, found }
+    }
+}

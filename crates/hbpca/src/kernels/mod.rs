@@ -1,0 +1,51 @@
+//! The inner loops: the only home of SIMD and of `unsafe`.
+//!
+//! Every kernel is a plain function of slices, compiled for AVX-512, for AVX2 with FMA and for the baseline, and
+//! chosen at run time. Beside each stands a safe twin written as the formula, and a test that they agree.
+
+pub(crate) mod plain;
+
+use std::ops::Range;
+
+pub(crate) use plain::{sum_csr, sum_dense, summarise_rows};
+
+/// Rows of one chunk.
+#[derive(Clone, Debug)]
+pub(crate) enum RowSet<'a> {
+    /// Neighbouring rows.
+    Range(Range<usize>),
+    /// Rows by number.
+    List(&'a [usize]),
+}
+
+impl RowSet<'_> {
+    /// How many.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Range(range) => range.len(),
+            Self::List(rows) => rows.len(),
+        }
+    }
+
+    /// The i-th of them.
+    #[inline(always)]
+    pub(crate) fn get(&self, i: usize) -> usize {
+        match self {
+            Self::Range(range) => range.start + i,
+            Self::List(rows) => rows[i],
+        }
+    }
+}
+
+/// Weights of rows, or none: every row counts once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowWeights<'a>(pub(crate) Option<&'a [f64]>);
+
+impl RowWeights<'_> {
+    /// The weight of row l.
+    #[inline(always)]
+    pub(crate) fn of(self, l: usize) -> f64 {
+        self.0.map_or(1.0, |weights| weights[l])
+    }
+}

@@ -1,0 +1,120 @@
+//! The kernels written as their formulas, in safe code.
+
+use std::ops::Range;
+
+use super::{RowSet, RowWeights};
+use crate::matrix::{Csr, Dense, Real};
+
+/// Y += Σ w a(aᵀV) over the rows of one chunk, a = x − shift; V and Y are d×p, row-major.
+pub(crate) fn sum_dense<T: Real>(
+    x: &Dense<'_, T>,
+    rows: &RowSet<'_>,
+    weights: RowWeights<'_>,
+    shift: Option<&[f64]>,
+    v: &[f64],
+    p: usize,
+    y: &mut [f64],
+    s: &mut Vec<f64>,
+) {
+    let shift_at = |j: usize| shift.map_or(0.0, |shift| shift[j]);
+    s.resize(p, 0.0);
+    for i in 0..rows.len() {
+        let l = rows.get(i);
+        let row = x.row(l);
+        s.fill(0.0);
+        for (j, value) in row.iter().enumerate() {
+            let a = value.to_f64() - shift_at(j);
+            for c in 0..p {
+                s[c] += a * v[j * p + c];
+            }
+        }
+        let w = weights.of(l);
+        s.iter_mut().for_each(|s| *s *= w);
+        for (j, value) in row.iter().enumerate() {
+            let a = value.to_f64() - shift_at(j);
+            for c in 0..p {
+                y[j * p + c] += a * s[c];
+            }
+        }
+    }
+}
+
+/// For the rows of one chunk, with t = w(Vᵀx − c): Y += x tᵀ and `t_sum` += t; V and Y are d×p, row-major.
+///
+/// A shift μ is brought in afterwards: with c = Vᵀμ, Σ w a(aᵀV) = Y − μ·`t_sum`ᵀ for a = x − μ, so that zeros stay
+/// unstored.
+pub(crate) fn sum_csr<T: Real>(
+    x: &Csr<'_, T>,
+    rows: &RowSet<'_>,
+    weights: RowWeights<'_>,
+    c: Option<&[f64]>,
+    v: &[f64],
+    p: usize,
+    y: &mut [f64],
+    t: &mut Vec<f64>,
+    t_sum: &mut [f64],
+) {
+    t.resize(p, 0.0);
+    for i in 0..rows.len() {
+        let l = rows.get(i);
+        let (columns, values) = x.row_slices(l);
+        t.fill(0.0);
+        for (&j, value) in columns.iter().zip(values) {
+            let (j, a) = (j as usize, value.to_f64());
+            for (t, v) in t.iter_mut().zip(&v[j * p..(j + 1) * p]) {
+                *t += a * v;
+            }
+        }
+        let w = weights.of(l);
+        for (i, t) in t.iter_mut().enumerate() {
+            *t = w * (*t - c.map_or(0.0, |c| c[i]));
+            t_sum[i] += *t;
+        }
+        for (&j, value) in columns.iter().zip(values) {
+            let (j, a) = (j as usize, value.to_f64());
+            for (y, t) in y[j * p..(j + 1) * p].iter_mut().zip(t.iter()) {
+                *y += a * t;
+            }
+        }
+    }
+}
+
+/// Mean, squared deviations, minimum and maximum of every column over a short run of rows; returns their weight.
+pub(crate) fn summarise_rows<T: Real>(
+    x: &Dense<'_, T>,
+    rows: Range<usize>,
+    weights: Option<&[f64]>,
+    [mean, squares, min, max]: [&mut [f64]; 4],
+) -> f64 {
+    let weights = RowWeights(weights);
+    let weight: f64 = rows.clone().map(|l| weights.of(l)).sum();
+    mean.fill(0.0);
+    squares.fill(0.0);
+    min.fill(f64::INFINITY);
+    max.fill(f64::NEG_INFINITY);
+    if weight == 0.0 {
+        return weight;
+    }
+    for l in rows.clone() {
+        let w = weights.of(l);
+        if w == 0.0 {
+            continue;
+        }
+        for (j, value) in x.row(l).iter().enumerate() {
+            let v = value.to_f64();
+            mean[j] += w * v;
+            min[j] = if v < min[j] { v } else { min[j] };
+            max[j] = if v > max[j] { v } else { max[j] };
+        }
+    }
+    let inverse = 1.0 / weight;
+    mean.iter_mut().for_each(|m| *m *= inverse);
+    for l in rows {
+        let w = weights.of(l);
+        for (j, value) in x.row(l).iter().enumerate() {
+            let deviation = value.to_f64() - mean[j];
+            squares[j] += w * deviation * deviation;
+        }
+    }
+    weight
+}

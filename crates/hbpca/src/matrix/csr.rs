@@ -1,0 +1,163 @@
+//! Compressed rows: for each row its columns, ascending, and their values.
+
+use std::borrow::Cow;
+
+use super::{Real, all_finite, refuse_empty};
+use crate::Error;
+
+/// n rows over d columns; row l holds entries `row_starts[l] .. row_starts[l + 1]` of `columns` and `values`.
+#[derive(Clone, Debug)]
+pub struct Csr<'a, T: Real> {
+    d: usize,
+    row_starts: Cow<'a, [usize]>,
+    columns: Cow<'a, [u32]>,
+    values: Cow<'a, [T]>,
+}
+
+impl<'a, T: Real> Csr<'a, T> {
+    /// Takes over or borrows compressed rows. Columns must ascend strictly within each row (sorted, no
+    /// duplicates) and stay below d; every value must be finite.
+    pub fn new(
+        d: usize,
+        row_starts: impl Into<Cow<'a, [usize]>>,
+        columns: impl Into<Cow<'a, [u32]>>,
+        values: impl Into<Cow<'a, [T]>>,
+    ) -> Result<Self, Error> {
+        let x = Self { d, row_starts: row_starts.into(), columns: columns.into(), values: values.into() };
+        refuse_empty(x.row_starts.len().saturating_sub(1), d)?;
+        x.check_row_starts()?;
+        x.check_columns()?;
+        if all_finite(&x.values) { Ok(x) } else { Err(x.first_not_finite().expect("an entry is not finite")) }
+    }
+
+    fn check_row_starts(&self) -> Result<(), Error> {
+        if self.columns.len() != self.values.len() {
+            return Err(Error::shape(
+                "values, one for each column index",
+                self.columns.len(),
+                self.values.len(),
+            ));
+        }
+        if self.row_starts[0] != 0 {
+            return Err(Error::Csr(format!("the first row starts at entry {}, not 0", self.row_starts[0])));
+        }
+        if let Some(l) = self.row_starts.windows(2).position(|pair| pair[1] < pair[0]) {
+            let (from, to) = (self.row_starts[l], self.row_starts[l + 1]);
+            return Err(Error::Csr(format!("row {l} ends at entry {to}, before its start {from}")));
+        }
+        let end = self.row_starts[self.n_rows()];
+        if end != self.columns.len() {
+            return Err(Error::Csr(format!(
+                "the rows end at entry {end}, but {} entries are given",
+                self.columns.len()
+            )));
+        }
+        Ok(())
+    }
+
+    fn check_columns(&self) -> Result<(), Error> {
+        for l in 0..self.n_rows() {
+            let columns = &self.columns[self.row_starts[l]..self.row_starts[l + 1]];
+            if let Some(pair) = columns.windows(2).find(|pair| pair[1] <= pair[0]) {
+                let fault = if pair[0] == pair[1] { "is given twice" } else { "comes after a larger one" };
+                return Err(Error::Csr(format!(
+                    "row {l}: column {} {fault}; sort the columns and sum duplicates first",
+                    pair[1]
+                )));
+            }
+            if let Some(&last) = columns.last()
+                && last as usize >= self.d
+            {
+                return Err(Error::Csr(format!(
+                    "row {l} has column {last}, but there are only {} columns",
+                    self.d
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The error naming the first NaN or infinity, if there is one.
+    pub(crate) fn first_not_finite(&self) -> Option<Error> {
+        (0..self.n_rows()).find_map(|row| {
+            let (column, value) = self.row(row).find(|(_, v)| !v.to_f64().is_finite())?;
+            Some(Error::NotFinite { row, column, value: value.to_f64() })
+        })
+    }
+
+    /// n.
+    pub fn n_rows(&self) -> usize {
+        self.row_starts.len() - 1
+    }
+
+    /// d.
+    pub fn n_cols(&self) -> usize {
+        self.d
+    }
+
+    /// Entries stored.
+    pub fn nnz(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Entries of row l as (column, value).
+    pub fn row(&self, l: usize) -> impl Iterator<Item = (usize, T)> + '_ {
+        let (columns, values) = self.row_slices(l);
+        columns.iter().map(|&j| j as usize).zip(values.iter().copied())
+    }
+
+    /// Columns and values of row l.
+    #[inline]
+    pub fn row_slices(&self, l: usize) -> (&[u32], &[T]) {
+        let entries = self.row_starts[l]..self.row_starts[l + 1];
+        (&self.columns[entries.clone()], &self.values[entries])
+    }
+
+    /// Where each row starts, and after the last row its end: n + 1 numbers.
+    pub fn row_starts(&self) -> &[usize] {
+        &self.row_starts
+    }
+
+    /// Column of every entry.
+    pub fn columns(&self) -> &[u32] {
+        &self.columns
+    }
+
+    /// Value of every entry.
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn csr(starts: &[usize], columns: &[u32], values: &[f64]) -> Result<Csr<'static, f64>, Error> {
+        Csr::new(3, starts.to_vec(), columns.to_vec(), values.to_vec())
+    }
+
+    #[test]
+    fn rows_are_found() {
+        let x = csr(&[0, 2, 2, 3], &[0, 2, 1], &[1.0, 2.0, 3.0]).unwrap();
+        assert_eq!(x.row(0).collect::<Vec<_>>(), [(0, 1.0), (2, 2.0)]);
+        assert_eq!(x.row(1).count(), 0);
+        assert_eq!((x.n_rows(), x.n_cols(), x.nnz()), (3, 3, 3));
+    }
+
+    #[test]
+    fn each_malformed_part_is_named() {
+        let text = |x: Result<Csr<f64>, Error>| x.unwrap_err().to_string();
+        assert!(text(csr(&[1, 2], &[0, 1], &[1.0, 1.0])).contains("starts at entry 1"));
+        assert!(text(csr(&[0, 2, 1], &[0, 1], &[1.0, 1.0])).contains("row 1 ends at entry 1, before"));
+        assert!(text(csr(&[0, 1], &[0, 1], &[1.0, 1.0])).contains("rows end at entry 1, but 2"));
+        assert!(text(csr(&[0, 1], &[0], &[1.0, 1.0])).contains("2 given where 1"));
+        assert!(text(csr(&[0, 1], &[3], &[1.0])).contains("row 0 has column 3"));
+        assert!(text(csr(&[0, 2], &[1, 1], &[1.0, 1.0])).contains("column 1 is given twice"));
+        assert!(text(csr(&[0, 2], &[2, 1], &[1.0, 1.0])).contains("column 1 comes after"));
+        assert!(text(csr(&[0, 1], &[1], &[f64::NAN])).contains("row 0, column 1"));
+        assert!(matches!(csr(&[0], &[], &[]), Err(Error::Empty { n: 0, d: 3 })));
+        assert!(matches!(csr(&[], &[], &[]), Err(Error::Empty { .. })));
+        assert!(matches!(Csr::<f32>::new(0, vec![0, 0], vec![], vec![]), Err(Error::Empty { n: 1, d: 0 })));
+    }
+}

@@ -1,0 +1,159 @@
+//! Data as users have it: n rows in d columns, dense or compressed, f32 or f64, owned or borrowed.
+//!
+//! In the order the data flows: a [`Dense`] or [`Csr`] matrix is validated once, [`ColumnStatistics`] are
+//! gathered in one stable pass, a [`Preprocessing`] turns them into the implicit map x ↦ D⁻¹(x − μ), and a
+//! [`Sampler`] draws mini-batches of row numbers.
+
+mod csr;
+mod dense;
+mod preprocessing;
+mod sampler;
+mod statistics;
+
+pub use csr::Csr;
+pub use dense::Dense;
+pub use preprocessing::{Centering, Preprocessing, RowMap, Scaling};
+pub use sampler::{Replacement, Sampler};
+pub use statistics::ColumnStatistics;
+pub(crate) use statistics::check_weights;
+
+use crate::Error;
+
+/// A storable number: `f32` or `f64`. All arithmetic is done in `f64`.
+pub trait Real: Copy + Send + Sync + PartialEq + std::fmt::Debug + Default + 'static {
+    /// The value as `f64`, exactly.
+    fn to_f64(self) -> f64;
+    /// The nearest value of this type.
+    fn from_f64(value: f64) -> Self;
+    /// Bytes of one value.
+    const BYTES: usize = size_of::<Self>();
+}
+
+impl Real for f32 {
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+    fn from_f64(value: f64) -> Self {
+        value as f32
+    }
+}
+
+impl Real for f64 {
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        self
+    }
+    fn from_f64(value: f64) -> Self {
+        value
+    }
+}
+
+/// Any matrix the solvers accept. Rows are observations, columns are features.
+///
+/// ```
+/// use hbpca::{Dense, Matrix};
+/// let values = [1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0];
+/// let x: Matrix = Dense::borrowed(&values, 3, 2)?.into(); // no copy
+/// assert_eq!((x.n_rows(), x.n_cols(), x.nnz()), (3, 2, 6));
+/// # Ok::<(), hbpca::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub enum Matrix<'a> {
+    /// Dense rows of `f32`.
+    DenseF32(Dense<'a, f32>),
+    /// Dense rows of `f64`.
+    DenseF64(Dense<'a, f64>),
+    /// Compressed rows of `f32`.
+    CsrF32(Csr<'a, f32>),
+    /// Compressed rows of `f64`.
+    CsrF64(Csr<'a, f64>),
+}
+
+/// Runs the same expression on whichever matrix is inside.
+macro_rules! each_matrix {
+    ($matrix:expr, $x:ident => $body:expr) => {
+        match $matrix {
+            $crate::Matrix::DenseF32($x) => $body,
+            $crate::Matrix::DenseF64($x) => $body,
+            $crate::Matrix::CsrF32($x) => $body,
+            $crate::Matrix::CsrF64($x) => $body,
+        }
+    };
+}
+pub(crate) use each_matrix;
+
+impl Matrix<'_> {
+    /// n, the number of observations.
+    pub fn n_rows(&self) -> usize {
+        each_matrix!(self, x => x.n_rows())
+    }
+
+    /// d, the number of features.
+    pub fn n_cols(&self) -> usize {
+        each_matrix!(self, x => x.n_cols())
+    }
+
+    /// Entries stored: n·d for dense rows, explicit entries for compressed ones.
+    pub fn nnz(&self) -> usize {
+        each_matrix!(self, x => x.nnz())
+    }
+
+    /// Bytes read by one pass over the rows.
+    pub fn bytes_per_pass(&self) -> usize {
+        match self {
+            Self::DenseF32(x) => x.nnz() * f32::BYTES,
+            Self::DenseF64(x) => x.nnz() * f64::BYTES,
+            Self::CsrF32(x) => x.nnz() * (f32::BYTES + 4) + x.n_rows() * size_of::<usize>(),
+            Self::CsrF64(x) => x.nnz() * (f64::BYTES + 4) + x.n_rows() * size_of::<usize>(),
+        }
+    }
+
+    /// Whether rows are compressed.
+    pub fn is_sparse(&self) -> bool {
+        matches!(self, Self::CsrF32(_) | Self::CsrF64(_))
+    }
+
+    /// Calls `entry(column, value)` for every stored entry of a row.
+    pub fn for_each_in_row(&self, row: usize, mut entry: impl FnMut(usize, f64)) {
+        match self {
+            Self::DenseF32(x) => x.row(row).iter().enumerate().for_each(|(j, v)| entry(j, v.to_f64())),
+            Self::DenseF64(x) => x.row(row).iter().enumerate().for_each(|(j, v)| entry(j, *v)),
+            Self::CsrF32(x) => x.row(row).for_each(|(j, v)| entry(j, v.to_f64())),
+            Self::CsrF64(x) => x.row(row).for_each(|(j, v)| entry(j, v)),
+        }
+    }
+}
+
+macro_rules! matrix_from {
+    ($($inner:ident<$t:ty> => $variant:ident),*) => {$(
+        impl<'a> From<$inner<'a, $t>> for Matrix<'a> {
+            fn from(x: $inner<'a, $t>) -> Self {
+                Self::$variant(x)
+            }
+        }
+    )*};
+}
+matrix_from!(Dense<f32> => DenseF32, Dense<f64> => DenseF64, Csr<f32> => CsrF32, Csr<f64> => CsrF64);
+
+/// Refuses matrices without rows or columns.
+fn refuse_empty(n: usize, d: usize) -> Result<(), Error> {
+    if n == 0 || d == 0 { Err(Error::Empty { n, d }) } else { Ok(()) }
+}
+
+/// Whether every value is finite, at memory speed: 0·x is 0 for finite x and NaN otherwise.
+fn all_finite<T: Real>(values: &[T]) -> bool {
+    use rayon::prelude::*;
+    const PIECE: usize = 1 << 16;
+    let finite = |piece: &[T]| {
+        let mut lanes = [0.0_f64; 16];
+        let (blocks, rest) = piece.as_chunks::<16>();
+        for block in blocks {
+            for (lane, x) in lanes.iter_mut().zip(block) {
+                *lane += x.to_f64() * 0.0;
+            }
+        }
+        lanes.iter().sum::<f64>() == 0.0 && rest.iter().all(|x| x.to_f64().is_finite())
+    };
+    if values.len() <= PIECE { finite(values) } else { values.par_chunks(PIECE).all(finite) }
+}

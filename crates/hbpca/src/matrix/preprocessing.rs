@@ -1,0 +1,153 @@
+//! Centring and scaling, never carried out: a row x enters the operator as a = D⁻¹(x − μ).
+
+use serde::{Deserialize, Serialize};
+
+use super::ColumnStatistics;
+
+/// What is subtracted from every row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Centering {
+    /// Nothing: the second moment about the origin (truncated SVD).
+    None,
+    /// The column means: principal components.
+    #[default]
+    Mean,
+}
+
+/// What every column is divided by. A column with a single value is divided by 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scaling {
+    /// Nothing.
+    #[default]
+    None,
+    /// Its standard deviation (denominator n).
+    Std,
+    /// Its range, so that the values fill \[0, 1\]; without centring the minimum is subtracted, which is 0 and
+    /// keeps sparsity for the usual counts and frequencies.
+    MinMax,
+}
+
+/// How rows are prepared before the covariance is taken.
+///
+/// ```
+/// use hbpca::{Centering, Preprocessing, Scaling};
+/// assert_eq!(Preprocessing::default(), Preprocessing { centering: Centering::Mean, scaling: Scaling::None });
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Preprocessing {
+    /// What is subtracted.
+    pub centering: Centering,
+    /// What is divided by.
+    pub scaling: Scaling,
+}
+
+impl Preprocessing {
+    /// Rows as they are.
+    pub const NONE: Self = Self { centering: Centering::None, scaling: Scaling::None };
+    /// Means subtracted: ordinary principal components.
+    pub const CENTER: Self = Self { centering: Centering::Mean, scaling: Scaling::None };
+    /// Mean 0 and standard deviation 1, as for the paper's first four data sets.
+    pub const STANDARDIZE: Self = Self { centering: Centering::Mean, scaling: Scaling::Std };
+    /// Columns brought to \[0, 1\] without centring, as for the paper's last two data sets.
+    pub const UNIT_RANGE: Self = Self { centering: Centering::None, scaling: Scaling::MinMax };
+
+    /// The map of rows that these choices mean for columns with the given statistics.
+    pub fn row_map(self, statistics: &ColumnStatistics) -> RowMap {
+        let variance = statistics.variance();
+        let divisor_or_one = |x: f64| if x > 0.0 { x } else { 1.0 };
+        let scale: Option<Vec<f64>> = match self.scaling {
+            Scaling::None => None,
+            Scaling::Std => Some(variance.iter().map(|v| divisor_or_one(v.sqrt())).collect()),
+            Scaling::MinMax => Some(
+                statistics
+                    .min()
+                    .iter()
+                    .zip(statistics.max())
+                    .map(|(lo, hi)| divisor_or_one(hi - lo))
+                    .collect(),
+            ),
+        };
+        let shift = match (self.centering, self.scaling) {
+            (Centering::Mean, _) => Some(statistics.mean().to_vec()),
+            (Centering::None, Scaling::MinMax) if statistics.min().iter().any(|&lo| lo != 0.0) => {
+                Some(statistics.min().to_vec())
+            }
+            (Centering::None, _) => None,
+        };
+        let (mut total_variance, mut uncentred) = (0.0, 0.0);
+        for (j, mean) in statistics.mean().iter().enumerate() {
+            let inverse_square = scale.as_ref().map_or(1.0, |s| 1.0 / (s[j] * s[j]));
+            let offset = mean - shift.as_ref().map_or(0.0, |s| s[j]);
+            total_variance += (variance[j] + offset * offset) * inverse_square;
+            let shifted = shift.as_ref().map_or(0.0, |s| s[j] * s[j]);
+            uncentred += (variance[j] + mean * mean + shifted) * inverse_square;
+        }
+        RowMap { shift, scale, total_variance, uncentred }
+    }
+}
+
+/// The map x ↦ D⁻¹(x − μ) with μ = [`shift`](Self::shift) and D = diag([`scale`](Self::scale)).
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowMap {
+    shift: Option<Vec<f64>>,
+    scale: Option<Vec<f64>>,
+    total_variance: f64,
+    uncentred: f64,
+}
+
+impl RowMap {
+    /// μ, or nothing where nothing is subtracted.
+    pub fn shift(&self) -> Option<&[f64]> {
+        self.shift.as_deref()
+    }
+
+    /// The diagonal of D, or nothing where nothing is divided.
+    pub fn scale(&self) -> Option<&[f64]> {
+        self.scale.as_deref()
+    }
+
+    /// Trace of C = (1/n)Σaaᵀ, exact up to rounding: the sum of all its eigenvalues.
+    pub fn total_variance(&self) -> f64 {
+        self.total_variance
+    }
+
+    /// (1/n)Σ‖D⁻¹x‖² + ‖D⁻¹μ‖²: what rounding is relative to where μ is subtracted after the products (sparse rows).
+    pub(crate) fn uncentred_moment(&self) -> f64 {
+        self.uncentred
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Dense, Matrix};
+
+    fn statistics() -> ColumnStatistics {
+        let x: Matrix = Dense::new(vec![0.0, 1.0, 7.0, 4.0, 3.0, 7.0], 2, 3).unwrap().into();
+        ColumnStatistics::new(&x).unwrap()
+    }
+
+    #[test]
+    fn standardising_makes_the_trace_the_number_of_varying_columns() {
+        let map = Preprocessing::STANDARDIZE.row_map(&statistics());
+        assert_eq!(map.scale(), Some(&[2.0, 1.0, 1.0][..])); // the constant column is divided by 1
+        assert_eq!(map.total_variance().to_bits(), 2.0_f64.to_bits());
+    }
+
+    #[test]
+    fn ranges_fill_zero_to_one() {
+        let map = Preprocessing::UNIT_RANGE.row_map(&statistics());
+        assert_eq!(map.shift(), Some(&[0.0, 1.0, 7.0][..]));
+        assert_eq!(map.scale(), Some(&[4.0, 2.0, 1.0][..]));
+        assert_eq!(map.total_variance().to_bits(), 1.0_f64.to_bits()); // rows (0,0,0) and (1,1,0)
+    }
+
+    #[test]
+    fn nothing_subtracted_leaves_the_second_moment() {
+        let map = Preprocessing::NONE.row_map(&statistics());
+        assert!(map.shift().is_none() && map.scale().is_none());
+        assert_eq!(map.total_variance(), (1.0 + 49.0 + 16.0 + 9.0 + 49.0) / 2.0);
+    }
+}

@@ -1,0 +1,339 @@
+//! Mean, variance, minimum and maximum of every column in one stable pass.
+//!
+//! E\[x²\] − E\[x\]² loses everything when the mean is large against the spread. Here every short run of rows
+//! (dense) or column of entries (sparse) keeps the sum of squared *deviations* M₂ from its own mean, and two such
+//! summaries merge exactly (Chan, Golub & LeVeque 1983):
+//!
+//! ```text
+//! δ = mean_b − mean_a,   mean = mean_a + δ·w_b/w,   M₂ = M₂ₐ + M₂_b + δ²·wₐw_b/w,   w = wₐ + w_b
+//! ```
+
+use super::{Csr, Dense, Matrix, Real};
+use crate::{Error, kernels, ordered};
+
+/// Weighted mean, spread and range of each column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnStatistics {
+    n_rows: usize,
+    weight: f64,
+    mean: Vec<f64>,
+    squares: Vec<f64>,
+    min: Vec<f64>,
+    max: Vec<f64>,
+}
+
+impl ColumnStatistics {
+    /// One pass over `matrix`. Refuses NaN, infinities and columns whose squares overflow, naming the place.
+    pub fn new(matrix: &Matrix<'_>) -> Result<Self, Error> {
+        Self::gather(matrix, None)
+    }
+
+    /// The same with a weight for every row; a row of weight 2 counts as two equal rows, one of weight 0 not at all.
+    pub fn weighted(matrix: &Matrix<'_>, weights: &[f64]) -> Result<Self, Error> {
+        check_weights(matrix.n_rows(), weights)?;
+        Self::gather(matrix, Some(weights))
+    }
+
+    fn gather(matrix: &Matrix<'_>, weights: Option<&[f64]>) -> Result<Self, Error> {
+        let mut statistics = match matrix {
+            Matrix::DenseF32(x) => Self::of_dense(x, weights),
+            Matrix::DenseF64(x) => Self::of_dense(x, weights),
+            Matrix::CsrF32(x) => Self::of_csr(x, weights),
+            Matrix::CsrF64(x) => Self::of_csr(x, weights),
+        };
+        statistics.settle_constant_columns();
+        statistics.refuse_not_finite(matrix)?;
+        Ok(statistics)
+    }
+
+    fn of_dense<T: Real>(x: &Dense<'_, T>, weights: Option<&[f64]>) -> Self {
+        let (n, d) = (x.n_rows(), x.n_cols());
+        Self::over_chunks(n, d, ordered::n_chunks(x.nnz(), d), |rows, partial| {
+            // Short runs stay in cache between the sum and the squares.
+            const RUN: usize = 32;
+            let mut run = Self::empty(d);
+            let (from, to) = (rows.start, rows.end);
+            for start in (from..to).step_by(RUN) {
+                let rows = start..to.min(start + RUN);
+                run.weight = kernels::summarise_rows(x, rows, weights, run.columns_mut());
+                partial.merge(&run);
+            }
+        })
+    }
+
+    fn of_csr<T: Real>(x: &Csr<'_, T>, weights: Option<&[f64]>) -> Self {
+        let (n, d) = (x.n_rows(), x.n_cols());
+        Self::over_chunks(n, d, ordered::n_chunks(x.nnz(), d), |rows, partial| {
+            // Welford's update on the entries of each column …
+            let mut seen = vec![0.0; d];
+            for l in rows {
+                let w = weights.map_or(1.0, |weights| weights[l]);
+                if w == 0.0 {
+                    continue;
+                }
+                partial.weight += w;
+                for (j, value) in x.row(l) {
+                    let v = value.to_f64();
+                    seen[j] += w;
+                    let delta = v - partial.mean[j];
+                    partial.mean[j] += delta * (w / seen[j]);
+                    partial.squares[j] += w * delta * (v - partial.mean[j]);
+                    partial.min[j] = partial.min[j].min(v);
+                    partial.max[j] = partial.max[j].max(v);
+                    // min and max pass over NaN; the mean does not.
+                }
+            }
+            // … merged with the zeros that are not stored.
+            for j in 0..d {
+                let zeros = partial.weight - seen[j];
+                if zeros > 0.0 {
+                    let mean = partial.mean[j];
+                    partial.squares[j] += mean * mean * seen[j] * (zeros / partial.weight);
+                    partial.mean[j] = mean * (seen[j] / partial.weight);
+                    partial.min[j] = partial.min[j].min(0.0);
+                    partial.max[j] = partial.max[j].max(0.0);
+                }
+            }
+        })
+    }
+
+    fn over_chunks(
+        n: usize,
+        d: usize,
+        n_chunks: usize,
+        summarise: impl Fn(std::ops::Range<usize>, &mut Self) + Sync,
+    ) -> Self {
+        let mut total = Self::empty(d);
+        let mut partials = vec![Self::empty(d); rayon::current_num_threads().min(n_chunks)];
+        ordered::for_each_chunk(
+            n_chunks,
+            &mut partials,
+            |i, partial| {
+                partial.clear();
+                summarise(ordered::piece(n, i, n_chunks), partial);
+            },
+            |_, partial| total.merge(partial),
+        );
+        total.n_rows = n;
+        total
+    }
+
+    fn empty(d: usize) -> Self {
+        Self {
+            n_rows: 0,
+            weight: 0.0,
+            mean: vec![0.0; d],
+            squares: vec![0.0; d],
+            min: vec![f64::INFINITY; d],
+            max: vec![f64::NEG_INFINITY; d],
+        }
+    }
+
+    fn clear(&mut self) {
+        self.n_rows = 0;
+        self.weight = 0.0;
+        self.mean.fill(0.0);
+        self.squares.fill(0.0);
+        self.min.fill(f64::INFINITY);
+        self.max.fill(f64::NEG_INFINITY);
+    }
+
+    fn columns_mut(&mut self) -> [&mut [f64]; 4] {
+        [&mut self.mean, &mut self.squares, &mut self.min, &mut self.max]
+    }
+
+    /// Adds the summary of other rows. Exact in exact arithmetic, in any order.
+    pub fn merge(&mut self, other: &Self) {
+        self.n_rows += other.n_rows;
+        let weight = self.weight + other.weight;
+        if other.weight > 0.0 {
+            let share = other.weight / weight;
+            let cross = self.weight * share;
+            for j in 0..self.mean.len() {
+                let delta = other.mean[j] - self.mean[j];
+                self.mean[j] += delta * share;
+                self.squares[j] += other.squares[j] + delta * delta * cross;
+                self.min[j] = self.min[j].min(other.min[j]);
+                self.max[j] = self.max[j].max(other.max[j]);
+            }
+        }
+        self.weight = weight;
+    }
+
+    /// A column with one value throughout has exactly that mean and no spread, whatever rounding made of it.
+    fn settle_constant_columns(&mut self) {
+        for j in 0..self.mean.len() {
+            if self.min[j] >= self.max[j] && self.mean[j].is_finite() {
+                self.mean[j] = self.min[j];
+                self.squares[j] = 0.0;
+            }
+        }
+    }
+
+    fn refuse_not_finite(&self, matrix: &Matrix<'_>) -> Result<(), Error> {
+        let Some(column) = (0..self.n_cols()).find(|&j| !(self.mean[j] + self.squares[j]).is_finite()) else {
+            return Ok(());
+        };
+        Err(super::each_matrix!(matrix, x => x.first_not_finite())
+            .unwrap_or(Error::Overflow { column, magnitude: self.max[column].max(-self.min[column]) }))
+    }
+
+    /// n.
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// d.
+    pub fn n_cols(&self) -> usize {
+        self.mean.len()
+    }
+
+    /// Sum of the row weights; n without weights.
+    pub fn weight(&self) -> f64 {
+        self.weight
+    }
+
+    /// Column means.
+    pub fn mean(&self) -> &[f64] {
+        &self.mean
+    }
+
+    /// Column variances with denominator n (the sum of weights).
+    pub fn variance(&self) -> Vec<f64> {
+        self.squares.iter().map(|s| s / self.weight).collect()
+    }
+
+    /// Smallest value of each column, implicit zeros included.
+    pub fn min(&self) -> &[f64] {
+        &self.min
+    }
+
+    /// Largest value of each column, implicit zeros included.
+    pub fn max(&self) -> &[f64] {
+        &self.max
+    }
+
+    /// As one flat list of numbers, for sending to other machines.
+    pub(crate) fn to_flat(&self) -> Vec<f64> {
+        let head = [self.n_rows as f64, self.weight];
+        [&head[..], &self.mean, &self.squares, &self.min, &self.max].concat()
+    }
+
+    /// The inverse of [`ColumnStatistics::to_flat`].
+    pub(crate) fn from_flat(flat: &[f64]) -> Self {
+        let d = (flat.len() - 2) / 4;
+        let column = |i: usize| flat[2 + i * d..2 + (i + 1) * d].to_vec();
+        Self {
+            n_rows: flat[0] as usize,
+            weight: flat[1],
+            mean: column(0),
+            squares: column(1),
+            min: column(2),
+            max: column(3),
+        }
+    }
+}
+
+/// Refuses weights that are missing, negative, not finite or all zero.
+pub(crate) fn check_weights(n: usize, weights: &[f64]) -> Result<(), Error> {
+    if weights.len() != n {
+        return Err(Error::shape("row weights, one for each row", n, weights.len()));
+    }
+    if let Some(l) = weights.iter().position(|w| !(*w >= 0.0 && w.is_finite())) {
+        let value = format!("{} (row {l})", weights[l]);
+        return Err(Error::parameter("weight", value, "weights must be finite and not negative"));
+    }
+    if !(weights.iter().sum::<f64>() > 0.0) {
+        return Err(Error::parameter("weights", "all 0", "at least one row needs a positive weight"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dense(rows: &[&[f64]]) -> Matrix<'static> {
+        Dense::new(rows.concat(), rows.len(), rows[0].len()).unwrap().into()
+    }
+
+    #[test]
+    fn small_case_by_hand() {
+        let s = ColumnStatistics::new(&dense(&[&[1.0, 5.0], &[2.0, 5.0], &[6.0, 5.0]])).unwrap();
+        assert_eq!(s.mean(), [3.0, 5.0]);
+        assert_eq!(s.variance(), [14.0 / 3.0, 0.0]); // ((−2)² + (−1)² + 3²) / 3
+        assert_eq!((s.min(), s.max()), (&[1.0, 5.0][..], &[6.0, 5.0][..]));
+    }
+
+    #[test]
+    fn a_mean_a_billion_times_the_spread_does_no_harm() {
+        let n = 10_000;
+        // Spread −1, 0, 1 around 1e9: variance exactly 2/3 when n is a multiple of 3.
+        let values: Vec<f64> = (0..3 * n).map(|l| 1e9 + f64::from(l % 3) - 1.0).collect();
+        let x: Matrix = Dense::new(values, 3 * n as usize, 1).unwrap().into();
+        let s = ColumnStatistics::new(&x).unwrap();
+        // Chan merges keep relative error near u·κ with κ = √(1 + mean²/variance); see Chan et al., table 1.
+        let bound = f64::EPSILON * 1e9 * 2.0;
+        assert!((s.variance()[0] - 2.0 / 3.0).abs() < bound, "{:e}", s.variance()[0] - 2.0 / 3.0);
+    }
+
+    #[test]
+    fn integer_weights_are_repeated_rows_and_sparse_is_dense() {
+        let rows: [&[f64]; 4] = [&[1.0, 0.0, 2.0], &[0.0, 0.0, -1.0], &[4.0, 3.0, 0.0], &[9.0, 9.0, 9.0]];
+        let weights = [2.0, 1.0, 3.0, 0.0];
+        let repeated = dense(&[rows[0], rows[0], rows[1], rows[2], rows[2], rows[2]]);
+        let sparse: Matrix = Csr::new(
+            3,
+            vec![0, 2, 3, 5, 8],
+            vec![0, 2, 2, 0, 1, 0, 1, 2],
+            vec![1., 2., -1., 4., 3., 9., 9., 9.],
+        )
+        .unwrap()
+        .into();
+        let want = ColumnStatistics::new(&repeated).unwrap();
+        for x in [dense(&rows), sparse] {
+            let s = ColumnStatistics::weighted(&x, &weights).unwrap();
+            for j in 0..3 {
+                assert!((s.mean()[j] - want.mean()[j]).abs() < 1e-15);
+                assert!((s.variance()[j] - want.variance()[j]).abs() < 1e-14);
+            }
+            assert_eq!((s.min(), s.max(), s.weight()), (want.min(), want.max(), 6.0));
+        }
+    }
+
+    #[test]
+    fn constant_columns_have_exactly_no_spread() {
+        let x = dense(&[&[0.1][..]; 1000]);
+        let s = ColumnStatistics::new(&x).unwrap();
+        assert_eq!((s.mean()[0].to_bits(), s.variance()[0]), (0.1_f64.to_bits(), 0.0));
+    }
+
+    #[test]
+    fn what_the_constructor_deferred_is_found() {
+        let mut values = vec![1.0_f32; 3000];
+        values[2345] = f32::NAN;
+        let x: Matrix = Dense::deferring_finite_check(values.into(), 1000, 3).unwrap().into();
+        let error = ColumnStatistics::new(&x).unwrap_err();
+        assert!(matches!(error, Error::NotFinite { row: 781, column: 2, .. }), "{error}");
+    }
+
+    #[test]
+    fn squares_that_overflow_are_refused_by_column() {
+        let error = ColumnStatistics::new(&dense(&[&[1.0, 1e200], &[1.0, -1e200]])).unwrap_err();
+        assert!(error.to_string().contains("column 1"), "{error}");
+    }
+
+    #[test]
+    fn bad_weights_are_refused() {
+        let x = dense(&[&[1.0], &[2.0]]);
+        for (weights, text) in [
+            (&[1.0][..], "1 given where 2"),
+            (&[1.0, -1.0], "weight = -1 (row 1)"),
+            (&[f64::NAN, 1.0], "weight = NaN (row 0)"),
+            (&[0.0, 0.0], "at least one row"),
+        ] {
+            let error = ColumnStatistics::weighted(&x, weights).unwrap_err().to_string();
+            assert!(error.contains(text), "{error}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Counting what is read: passes are rows read divided by n.
+
+use super::{CovarianceOperator, Rows};
+use crate::{Block, Error};
+
+/// Rows read so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowsRead {
+    /// Complete passes over all rows.
+    pub full_passes: u64,
+    /// Rows read, in passes and in batches.
+    pub rows: u64,
+}
+
+impl RowsRead {
+    /// Rows read as a multiple of all n rows.
+    pub fn passes(&self, n: usize) -> f64 {
+        self.rows as f64 / n as f64
+    }
+}
+
+/// An operator that counts the rows it reads.
+#[derive(Debug)]
+pub struct Counted<O> {
+    operator: O,
+    read: RowsRead,
+}
+
+impl<O: CovarianceOperator> Counted<O> {
+    /// Starts counting at zero.
+    pub fn new(operator: O) -> Self {
+        Self { operator, read: RowsRead::default() }
+    }
+
+    /// What was read so far.
+    pub fn read(&self) -> RowsRead {
+        self.read
+    }
+
+    /// Rows read as a multiple of all n rows.
+    pub fn passes(&self) -> f64 {
+        self.read.passes(self.operator.n_rows())
+    }
+}
+
+impl<O: CovarianceOperator> CovarianceOperator for Counted<O> {
+    fn dim(&self) -> usize {
+        self.operator.dim()
+    }
+
+    fn n_rows(&self) -> usize {
+        self.operator.n_rows()
+    }
+
+    fn sum_rows(&mut self, rows: Rows<'_>, v: &Block, out: &mut Block) -> Result<(), Error> {
+        self.operator.sum_rows(rows, v, out)?;
+        self.read.rows += rows.count(self.n_rows()) as u64;
+        self.read.full_passes += u64::from(matches!(rows, Rows::All));
+        Ok(())
+    }
+
+    fn total_variance(&self) -> f64 {
+        self.operator.total_variance()
+    }
+
+    fn image_rounding(&self) -> f64 {
+        self.operator.image_rounding()
+    }
+
+    fn form(&mut self, c: &mut Block) -> Result<(), Error> {
+        self.operator.form(c)?;
+        self.read.rows += self.n_rows() as u64;
+        self.read.full_passes += 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,281 @@
+//! C = (1/n)Σaₗaₗᵀ from a matrix in memory; every product reads each row once.
+//!
+//! With a = D⁻¹(x − μ) and V′ = D⁻¹V,
+//!
+//! ```text
+//! Σ a(aᵀV) = D⁻¹ Σ (x − μ)((x − μ)ᵀV′)                      dense: centred in registers
+//!          = D⁻¹ [ Σ x t − μ Σ t ],  t = xᵀV′ − μᵀV′        sparse: zeros stay unstored
+//! ```
+
+use super::{CovarianceOperator, Rows};
+use crate::kernels::{self, RowSet, RowWeights};
+use crate::matrix::{ColumnStatistics, Matrix, Preprocessing, Real, RowMap, check_weights};
+use crate::{Block, Error, ordered};
+
+/// The covariance of the rows of a matrix, centred and scaled implicitly.
+///
+/// ```
+/// use hbpca::{Block, Covariance, CovarianceOperator, Dense, Matrix, Preprocessing};
+/// let x: Matrix = Dense::new(vec![1.0, 0.0, 3.0, 0.0, 2.0, 6.0], 3, 2)?.into();
+/// let mut c = Covariance::new(&x, Preprocessing::CENTER)?;
+/// let (v, mut image) = (Block::from_vector(vec![1.0, 0.0]), Block::zeros(2, 1));
+/// c.apply(&v, &mut image)?;
+/// // Deviations (−1, −2), (1, −2), (0, 4): C = [[2, 0], [0, 24]] / 3.
+/// assert!((image.get(0, 0) - 2.0 / 3.0).abs() < 1e-15 && image.get(1, 0).abs() < 1e-15);
+/// # Ok::<(), hbpca::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Covariance<'m> {
+    pub(super) matrix: &'m Matrix<'m>,
+    pub(super) map: RowMap,
+    /// Row weights scaled to mean 1, so that Σ over n or |S| rows divides by their number.
+    pub(super) weights: Option<Vec<f64>>,
+    scratch: Scratch,
+}
+
+/// Everything a product needs besides its operands, kept between calls.
+#[derive(Debug, Default)]
+struct Scratch {
+    /// V′ = D⁻¹V.
+    scaled: Vec<f64>,
+    /// V′ᵀμ and Σt.
+    c: Vec<f64>,
+    t_sum: Vec<f64>,
+    /// One a worker.
+    workers: Vec<Worker>,
+}
+
+#[derive(Debug, Default)]
+struct Worker {
+    y: Vec<f64>,
+    t_sum: Vec<f64>,
+    kernel: Vec<f64>,
+}
+
+impl<'m> Covariance<'m> {
+    /// The operator for the rows of `matrix`, prepared as asked; reads the matrix once for its column statistics.
+    pub fn new(matrix: &'m Matrix<'m>, preprocessing: Preprocessing) -> Result<Self, Error> {
+        let statistics = ColumnStatistics::new(matrix)?;
+        Ok(Self::with_map(matrix, preprocessing.row_map(&statistics)))
+    }
+
+    /// The same with a weight for every row: C = Σwₗaₗaₗᵀ/Σwₗ, means and variances weighted too.
+    pub fn weighted(
+        matrix: &'m Matrix<'m>,
+        preprocessing: Preprocessing,
+        weights: &[f64],
+    ) -> Result<Self, Error> {
+        let statistics = ColumnStatistics::weighted(matrix, weights)?;
+        Self::with_map_and_weights(matrix, preprocessing.row_map(&statistics), weights)
+    }
+
+    /// The operator for a map of rows found elsewhere (by another pass, or on other machines).
+    pub fn with_map(matrix: &'m Matrix<'m>, map: RowMap) -> Self {
+        Self { matrix, map, weights: None, scratch: Scratch::default() }
+    }
+
+    /// The same with row weights.
+    pub fn with_map_and_weights(matrix: &'m Matrix<'m>, map: RowMap, weights: &[f64]) -> Result<Self, Error> {
+        check_weights(matrix.n_rows(), weights)?;
+        let mean = weights.iter().sum::<f64>() / weights.len() as f64;
+        let weights = Some(weights.iter().map(|w| w / mean).collect());
+        Ok(Self { matrix, map, weights, scratch: Scratch::default() })
+    }
+
+    /// The map of rows x ↦ D⁻¹(x − μ).
+    pub fn map(&self) -> &RowMap {
+        &self.map
+    }
+
+    /// ‖aₗ‖² of every prepared row.
+    pub fn squared_row_norms(&self) -> Vec<f64> {
+        let (shift, scale) = (self.map.shift(), self.map.scale());
+        let inverse = |j: usize| scale.map_or(1.0, |s| 1.0 / s[j]);
+        let moved = |j: usize| shift.map_or(0.0, |s| s[j] * inverse(j));
+        let origin: f64 = (0..self.dim()).map(|j| moved(j).powi(2)).sum();
+        let sparse = self.matrix.is_sparse();
+        (0..self.n_rows())
+            .map(|l| {
+                // Every column contributes moved² unless an entry replaces it by (x/D − moved)².
+                let mut square = if sparse { origin } else { 0.0 };
+                self.matrix.for_each_in_row(l, |j, x| {
+                    let a = x * inverse(j) - moved(j);
+                    square += a * a - if sparse { moved(j).powi(2) } else { 0.0 };
+                });
+                square.max(0.0)
+            })
+            .collect()
+    }
+
+    /// Where chunk i of all rows lies: equal rows when dense, equal entries when sparse.
+    fn chunk(&self, i: usize, n_chunks: usize) -> std::ops::Range<usize> {
+        let row_starts = match self.matrix {
+            Matrix::CsrF32(x) => x.row_starts(),
+            Matrix::CsrF64(x) => x.row_starts(),
+            _ => return ordered::piece(self.n_rows(), i, n_chunks),
+        };
+        let entries = ordered::piece(self.matrix.nnz(), i, n_chunks);
+        let cut = |entry: usize| row_starts.partition_point(|&start| start < entry);
+        let end = if i + 1 == n_chunks { self.n_rows() } else { cut(entries.end).min(self.n_rows()) };
+        cut(entries.start).min(self.n_rows())..end
+    }
+}
+
+impl CovarianceOperator for Covariance<'_> {
+    fn dim(&self) -> usize {
+        self.matrix.n_cols()
+    }
+
+    fn n_rows(&self) -> usize {
+        self.matrix.n_rows()
+    }
+
+    fn total_variance(&self) -> f64 {
+        self.map.total_variance()
+    }
+
+    fn image_rounding(&self) -> f64 {
+        let (n, d) = (self.n_rows(), self.dim());
+        let moment =
+            if self.matrix.is_sparse() { self.map.uncentred_moment() } else { self.total_variance() };
+        let n_chunks = ordered::n_chunks(self.matrix.nnz(), d);
+        rounding_of_sum(d) * moment + rounding_of_sum(n / n_chunks + n_chunks) * moment
+    }
+
+    fn sum_rows(&mut self, rows: Rows<'_>, v: &Block, out: &mut Block) -> Result<(), Error> {
+        let (d, p) = (self.dim(), v.p());
+        if v.d() != d {
+            return Err(Error::shape("coordinates of the vectors to multiply", d, v.d()));
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        reshape(out, d, p);
+
+        // V′ = D⁻¹V and c = V′ᵀμ.
+        let scaled: &[f64] = match self.map.scale() {
+            None => v.values(),
+            Some(scale) => {
+                scratch.scaled.clear();
+                scratch.scaled.extend(v.values().iter().enumerate().map(|(i, x)| x / scale[i / p]));
+                &scratch.scaled
+            }
+        };
+        let c: Option<&[f64]> = self.map.shift().map(|shift| {
+            scratch.c.clear();
+            scratch.c.resize(p, 0.0);
+            for (row, mu) in scaled.chunks_exact(p).zip(shift) {
+                scratch.c.iter_mut().zip(row).for_each(|(c, v)| *c += v * mu);
+            }
+            &*scratch.c
+        });
+
+        let n_read = rows.count(self.n_rows());
+        let entries = (self.matrix.nnz() as f64 * (n_read as f64 / self.n_rows() as f64)) as usize;
+        let n_chunks = ordered::n_chunks(entries, d);
+        let n_workers = rayon::current_num_threads().min(n_chunks);
+        if scratch.workers.len() < n_workers {
+            scratch.workers.resize_with(n_workers, Worker::default);
+        }
+        scratch.t_sum.clear();
+        scratch.t_sum.resize(p, 0.0);
+        let t_sum = &mut scratch.t_sum;
+        let shift = self.map.shift();
+        let weights = RowWeights(self.weights.as_deref());
+        let this = &*self;
+        ordered::for_each_chunk(
+            n_chunks,
+            &mut scratch.workers[..n_workers],
+            |i, worker| {
+                worker.y.clear();
+                worker.y.resize(d * p, 0.0);
+                worker.t_sum.clear();
+                worker.t_sum.resize(p, 0.0);
+                let rows = match rows {
+                    Rows::All => RowSet::Range(this.chunk(i, n_chunks)),
+                    Rows::Batch(list) => RowSet::List(&list[ordered::piece(list.len(), i, n_chunks)]),
+                };
+                match this.matrix {
+                    Matrix::DenseF32(x) => {
+                        kernels::sum_dense(
+                            x,
+                            &rows,
+                            weights,
+                            shift,
+                            scaled,
+                            p,
+                            &mut worker.y,
+                            &mut worker.kernel,
+                        );
+                    }
+                    Matrix::DenseF64(x) => {
+                        kernels::sum_dense(
+                            x,
+                            &rows,
+                            weights,
+                            shift,
+                            scaled,
+                            p,
+                            &mut worker.y,
+                            &mut worker.kernel,
+                        );
+                    }
+                    Matrix::CsrF32(x) => sparse_chunk(x, &rows, weights, c, scaled, p, worker),
+                    Matrix::CsrF64(x) => sparse_chunk(x, &rows, weights, c, scaled, p, worker),
+                }
+            },
+            |i, worker| {
+                if i == 0 {
+                    out.values_mut().copy_from_slice(&worker.y);
+                } else {
+                    out.values_mut().iter_mut().zip(&worker.y).for_each(|(out, y)| *out += y);
+                }
+                t_sum.iter_mut().zip(&worker.t_sum).for_each(|(sum, t)| *sum += t);
+            },
+        );
+
+        // Sparse rows: − μ Σt; then D⁻¹.
+        if let (Some(shift), true) = (shift, self.matrix.is_sparse()) {
+            for (row, mu) in out.values_mut().chunks_exact_mut(p).zip(shift) {
+                row.iter_mut().zip(t_sum.iter()).for_each(|(y, t)| *y -= mu * t);
+            }
+        }
+        if let Some(scale) = self.map.scale() {
+            out.values_mut()
+                .chunks_exact_mut(p)
+                .zip(scale)
+                .for_each(|(row, s)| row.iter_mut().for_each(|y| *y /= s));
+        }
+        self.scratch = scratch;
+        Ok(())
+    }
+
+    fn form(&mut self, c: &mut Block) -> Result<(), Error> {
+        super::form::form(self, c);
+        Ok(())
+    }
+}
+
+fn sparse_chunk<T: Real>(
+    x: &crate::Csr<'_, T>,
+    rows: &RowSet<'_>,
+    weights: RowWeights<'_>,
+    c: Option<&[f64]>,
+    v: &[f64],
+    p: usize,
+    worker: &mut Worker,
+) {
+    kernels::sum_csr(x, rows, weights, c, v, p, &mut worker.y, &mut worker.kernel, &mut worker.t_sum);
+}
+
+/// Gives `block` the shape d×p, keeping its memory when it fits.
+fn reshape(block: &mut Block, d: usize, p: usize) {
+    if (block.d(), block.p()) != (d, p) {
+        *block = Block::zeros(d, p);
+    }
+}
+
+/// Relative rounding of a sum of `terms` products in f64: the smaller of the worst case γₘ ≈ m·u and of 8√m·u, which
+/// holds but with probability below 10⁻¹³ for rounding errors of mean zero (Higham & Mary 2019, theorem 2.4).
+pub(crate) fn rounding_of_sum(terms: usize) -> f64 {
+    let m = (terms + 4) as f64;
+    f64::EPSILON / 2.0 * m.min(8.0 * m.sqrt())
+}

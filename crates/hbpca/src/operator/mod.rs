@@ -1,0 +1,110 @@
+//! The covariance operator C = (1/n)Σaₗaₗᵀ: applied, never formed unless asked for.
+//!
+//! One primitive carries everything: the sum Σ aₗ(aₗᵀV) over all rows or over a batch. [`Covariance`] computes it
+//! from a matrix in memory; [`Counted`] counts the rows read; [`Sharded`] adds up the sums of many machines.
+
+mod communicator;
+mod counted;
+mod form;
+mod fused;
+mod sharded;
+
+pub use communicator::{Communicator, SingleRank, ThreadRank, thread_ranks};
+pub use counted::{Counted, RowsRead};
+pub use fused::Covariance;
+pub use sharded::Sharded;
+
+use crate::{Block, Error};
+
+/// Which rows a sum runs over.
+#[derive(Clone, Copy, Debug)]
+pub enum Rows<'a> {
+    /// Every row: a full pass.
+    All,
+    /// Rows by number, ascending; a row listed twice counts twice.
+    Batch(&'a [usize]),
+}
+
+impl Rows<'_> {
+    /// How many rows are read out of n.
+    pub fn count(&self, n: usize) -> usize {
+        match self {
+            Self::All => n,
+            Self::Batch(rows) => rows.len(),
+        }
+    }
+}
+
+/// A covariance matrix known through its products with blocks of vectors.
+///
+/// Only [`sum_rows`](Self::sum_rows) and three numbers are needed; the rest follows. A solver that works on this
+/// trait works on any storage.
+pub trait CovarianceOperator {
+    /// d, the number of features.
+    fn dim(&self) -> usize;
+
+    /// n, the number of observations.
+    fn n_rows(&self) -> usize;
+
+    /// `out` ← Σ aₗ(aₗᵀV) over `rows`, reading each row once. `out` takes the shape of `v`.
+    fn sum_rows(&mut self, rows: Rows<'_>, v: &Block, out: &mut Block) -> Result<(), Error>;
+
+    /// Trace of C, the sum of all its eigenvalues.
+    fn total_variance(&self) -> f64;
+
+    /// A bound on ‖fl(Cv) − Cv‖ for a unit vector v.
+    fn image_rounding(&self) -> f64;
+
+    /// `out` ← CV: one full pass.
+    fn apply(&mut self, v: &Block, out: &mut Block) -> Result<(), Error> {
+        self.sum_rows(Rows::All, v, out)?;
+        out.scale(1.0 / self.n_rows() as f64);
+        Ok(())
+    }
+
+    /// `out` ← C_S V with C_S = (1/|S|)Σ_{l∈S} aₗaₗᵀ.
+    fn apply_batch(&mut self, rows: &[usize], v: &Block, out: &mut Block) -> Result<(), Error> {
+        self.sum_rows(Rows::Batch(rows), v, out)?;
+        out.scale(1.0 / rows.len() as f64);
+        Ok(())
+    }
+
+    /// `c` ← C itself, d×d. Without a better way, by products with unit vectors: d/32 passes.
+    fn form(&mut self, c: &mut Block) -> Result<(), Error> {
+        const UNITS: usize = 32;
+        let d = self.dim();
+        *c = Block::zeros(d, d);
+        let mut image = Block::zeros(d, UNITS.min(d));
+        for from in (0..d).step_by(UNITS) {
+            let units = Block::unit_columns(d, from, UNITS.min(d - from));
+            self.apply(&units, &mut image)?;
+            for j in 0..d {
+                for i in 0..units.p() {
+                    c.values_mut()[j * d + from + i] = image.get(j, i);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<O: CovarianceOperator + ?Sized> CovarianceOperator for &mut O {
+    fn dim(&self) -> usize {
+        (**self).dim()
+    }
+    fn n_rows(&self) -> usize {
+        (**self).n_rows()
+    }
+    fn sum_rows(&mut self, rows: Rows<'_>, v: &Block, out: &mut Block) -> Result<(), Error> {
+        (**self).sum_rows(rows, v, out)
+    }
+    fn total_variance(&self) -> f64 {
+        (**self).total_variance()
+    }
+    fn image_rounding(&self) -> f64 {
+        (**self).image_rounding()
+    }
+    fn form(&mut self, c: &mut Block) -> Result<(), Error> {
+        (**self).form(c)
+    }
+}

@@ -1,0 +1,137 @@
+//! Parallel sums with one fixed order: the same bits for any number of threads.
+//!
+//! Rows are cut into chunks whose number depends on the data alone. Workers take chunks in ascending order,
+//! fill a buffer of their own, and add it to the result when it is their chunk's turn. Memory is one buffer
+//! a worker, not one a chunk.
+
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// Largest number of chunks: enough to feed and balance many cores.
+const MOST_CHUNKS: usize = 64;
+/// Entries below which a chunk is not worth handing to another thread (about ten microseconds of work).
+const ENTRIES_PER_CHUNK: usize = 1 << 15;
+
+/// How many chunks to cut `entries` stored entries over `d` columns into. A power of two, so that few threads
+/// share them evenly; clearing and merging a d-long buffer stays below a quarter of the chunk's own work.
+pub(crate) fn n_chunks(entries: usize, d: usize) -> usize {
+    let wanted = (entries / ENTRIES_PER_CHUNK).min(entries / (8 * d)).clamp(1, MOST_CHUNKS);
+    1 << wanted.ilog2()
+}
+
+/// The `i`-th of `parts` nearly equal pieces of `0..n`.
+pub(crate) fn piece(n: usize, i: usize, parts: usize) -> Range<usize> {
+    let cut = |i: usize| (n as u128 * i as u128 / parts as u128) as usize;
+    cut(i)..cut(i + 1)
+}
+
+/// Calls `work(i, buffer)` for every chunk i on the current thread pool, one worker for each buffer, and
+/// `merge(i, buffer)` in the order i = 0, 1, 2, …
+///
+/// `work` must not use the thread pool itself: a worker waiting for its turn would then block the work it
+/// waits for.
+pub(crate) fn for_each_chunk<B: Send>(
+    n_chunks: usize,
+    buffers: &mut [B],
+    work: impl Fn(usize, &mut B) + Sync,
+    merge: impl FnMut(usize, &mut B) + Send,
+) {
+    let workers = n_chunks.min(buffers.len()).min(rayon::current_num_threads());
+    if workers <= 1 {
+        let mut merge = merge;
+        for i in 0..n_chunks {
+            work(i, &mut buffers[0]);
+            merge(i, &mut buffers[0]);
+        }
+        return;
+    }
+    let next = AtomicUsize::new(0);
+    let turn = AtomicUsize::new(0);
+    let failed = AtomicBool::new(false);
+    let merge = Mutex::new(merge);
+    rayon::scope(|scope| {
+        for buffer in &mut buffers[..workers] {
+            scope.spawn(|_| {
+                let _alarm = Alarm(&failed);
+                loop {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    if i >= n_chunks {
+                        return;
+                    }
+                    work(i, buffer);
+                    // Chunk i − 1 was taken by a worker that already runs, so its turn comes.
+                    let mut spins = 0_u32;
+                    while turn.load(Ordering::Acquire) != i {
+                        if failed.load(Ordering::Relaxed) {
+                            return;
+                        }
+                        spins += 1;
+                        if spins < 1 << 10 { std::hint::spin_loop() } else { std::thread::yield_now() }
+                    }
+                    let mut merge = merge.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                    merge(i, buffer);
+                    turn.store(i + 1, Ordering::Release);
+                }
+            });
+        }
+    });
+}
+
+/// Tells the other workers when one panics, so that none waits for it.
+struct Alarm<'a>(&'a AtomicBool);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum_with(threads: usize) -> f64 {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let mut total = 0.0;
+        pool.install(|| {
+            let mut buffers = vec![0.0_f64; threads];
+            for_each_chunk(
+                64,
+                &mut buffers,
+                |i, b| *b = piece(1_000_003, i, 64).map(|x| 1.0 / (x + 1) as f64).sum(),
+                |_, b| total += *b,
+            );
+        });
+        total
+    }
+
+    #[test]
+    fn every_number_of_threads_gives_the_same_bits() {
+        let one = sum_with(1);
+        for threads in [2, 3, 8] {
+            assert_eq!(one.to_bits(), sum_with(threads).to_bits(), "{threads} threads");
+        }
+    }
+
+    #[test]
+    fn pieces_cover_everything_once() {
+        for n in [0, 1, 7, 64, 1000] {
+            for parts in [1, 2, 7, 64] {
+                let all: Vec<usize> = (0..parts).flat_map(|i| piece(n, i, parts)).collect();
+                assert_eq!(all, (0..n).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn a_panic_in_one_worker_reaches_the_caller() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            pool.install(|| for_each_chunk(16, &mut [(); 4], |i, ()| assert!(i != 3), |_, ()| ()));
+        }));
+        assert!(result.is_err());
+    }
+}
