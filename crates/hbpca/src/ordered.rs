@@ -50,32 +50,40 @@ pub(crate) fn for_each_chunk<B: Send>(
     let turn = AtomicUsize::new(0);
     let failed = AtomicBool::new(false);
     let merge = Mutex::new(merge);
-    rayon::scope(|scope| {
-        for buffer in &mut buffers[..workers] {
-            scope.spawn(|_| {
-                let _alarm = Alarm(&failed);
-                loop {
-                    let i = next.fetch_add(1, Ordering::Relaxed);
-                    if i >= n_chunks {
-                        return;
-                    }
-                    work(i, buffer);
-                    // Chunk i − 1 was taken by a worker that already runs, so its turn comes.
-                    let mut spins = 0_u32;
-                    while turn.load(Ordering::Acquire) != i {
-                        if failed.load(Ordering::Relaxed) {
-                            return;
-                        }
-                        spins += 1;
-                        if spins < 1 << 10 { std::hint::spin_loop() } else { std::thread::yield_now() }
-                    }
-                    let mut merge = merge.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    merge(i, buffer);
-                    turn.store(i + 1, Ordering::Release);
+    with_each(&mut buffers[..workers], &|buffer| {
+        let _alarm = Alarm(&failed);
+        loop {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            if i >= n_chunks {
+                return;
+            }
+            work(i, buffer);
+            // Chunk i − 1 was taken by a worker that already runs, so its turn comes.
+            let mut spins = 0_u32;
+            while turn.load(Ordering::Acquire) != i {
+                if failed.load(Ordering::Relaxed) {
+                    return;
                 }
-            });
+                spins += 1;
+                if spins < 1 << 10 { std::hint::spin_loop() } else { std::thread::yield_now() }
+            }
+            let mut merge = merge.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            merge(i, buffer);
+            turn.store(i + 1, Ordering::Release);
         }
     });
+}
+
+/// Calls `worker` for every buffer, on other threads where some are free. Joins do not allocate; scopes do.
+fn with_each<B: Send>(buffers: &mut [B], worker: &(impl Fn(&mut B) + Sync)) {
+    match buffers {
+        [] => {}
+        [buffer] => worker(buffer),
+        _ => {
+            let (left, right) = buffers.split_at_mut(buffers.len() / 2);
+            rayon::join(|| with_each(left, worker), || with_each(right, worker));
+        }
+    }
 }
 
 /// Tells the other workers when one panics, so that none waits for it.

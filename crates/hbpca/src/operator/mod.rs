@@ -12,6 +12,7 @@ mod sharded;
 pub use communicator::{Communicator, SingleRank, ThreadRank, thread_ranks};
 pub use counted::{Counted, RowsRead};
 pub use fused::Covariance;
+pub(crate) use fused::rounding_of_sum;
 pub use sharded::Sharded;
 
 use crate::{Block, Error};

@@ -1,0 +1,292 @@
+//! The one loop that runs every solver: look, certify, tell, stop or step.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use crate::certificate::{Certificate, Next};
+use crate::observe::{CancelToken, Event, Observer, Record};
+use crate::policy::SecondEigenvalue;
+use crate::solver::{Pairs, Solver};
+use crate::{Block, Counted, CovarianceOperator, Error, RowsRead};
+
+/// How a run ended. Only [`Converged`](Self::Converged) claims that the tolerance was met; all others still carry the
+/// best answer and its numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// Every residual is at most tol·θ₁.
+    Converged,
+    /// Passes or seconds were used up.
+    Budget,
+    /// The residual is down at the rounding of the images and still above the tolerance: no step can help.
+    Stagnated,
+    /// An observer or a [`CancelToken`] asked to stop.
+    Interrupted,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Converged => "converged",
+            Self::Budget => "budget",
+            Self::Stagnated => "stagnated",
+            Self::Interrupted => "interrupted",
+        })
+    }
+}
+
+/// When to stop.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Residuals at most `tol`·θ₁ count as converged.
+    pub tol: f64,
+    /// No step is begun that would read more passes than this.
+    pub max_passes: f64,
+    /// No step is begun after this many seconds.
+    pub max_seconds: f64,
+    /// Stops the run from outside.
+    pub cancel: CancelToken,
+}
+
+impl Default for Limits {
+    /// tol = 10⁻⁶, 1000 passes, no limit on seconds.
+    fn default() -> Self {
+        Self { tol: 1e-6, max_passes: 1000.0, max_seconds: f64::INFINITY, cancel: CancelToken::default() }
+    }
+}
+
+impl Limits {
+    /// Refuses limits under which no run makes sense.
+    pub fn check(&self) -> Result<(), Error> {
+        if !(self.tol >= 0.0 && self.tol < 1.0) {
+            return Err(Error::parameter(
+                "tol",
+                self.tol,
+                "the relative tolerance must lie from 0 up to below 1; try 1e-6",
+            ));
+        }
+        if !(self.max_passes >= 1.0) {
+            return Err(Error::parameter(
+                "max-passes",
+                self.max_passes,
+                "a certificate takes at least 1 pass",
+            ));
+        }
+        if !(self.max_seconds >= 0.0) {
+            return Err(Error::parameter(
+                "max-seconds",
+                self.max_seconds,
+                "give a number of seconds of at least 0",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// What a run produced.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The iterate with the smallest residual: d×k, orthonormal columns.
+    pub vectors: Block,
+    /// Its certificate.
+    pub certificate: Certificate,
+    /// One record for every outer iterate.
+    pub history: Vec<Record>,
+    /// Rows read.
+    pub read: RowsRead,
+    /// Rows read, divided by n.
+    pub passes: f64,
+    /// Wall-clock seconds.
+    pub seconds: f64,
+}
+
+/// Runs solvers.
+///
+/// ```
+/// use hbpca::{Covariance, Dense, Driver, Limits, Matrix, Outcome, Power, Preprocessing, Start};
+/// let x: Matrix = Dense::new(vec![3.0, 0.0, -3.0, 0.0, 0.0, 1.0, 0.0, -1.0], 4, 2)?.into();
+/// let mut c = Covariance::new(&x, Preprocessing::CENTER)?; // diag(4.5, 0.5)
+/// let mut power = Power::new(2, &Start::Random { seed: 0 })?;
+/// let report = Driver::new(Limits::default()).run(&mut power, &mut c)?;
+/// assert_eq!(report.outcome, Outcome::Converged);
+/// assert!((report.certificate.eigenvalues[0] - 4.5).abs() <= report.certificate.residuals[0]);
+/// # Ok::<(), hbpca::Error>(())
+/// ```
+#[derive(Default)]
+pub struct Driver<'a> {
+    limits: Limits,
+    reference: Option<&'a [f64]>,
+    observers: Vec<&'a mut dyn Observer>,
+}
+
+impl<'a> Driver<'a> {
+    /// A driver that stops at these limits.
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    /// Records the error 1 − (wᵀu₁)² against a known eigenvector.
+    #[must_use]
+    pub fn reference(mut self, u1: &'a [f64]) -> Self {
+        self.reference = Some(u1);
+        self
+    }
+
+    /// Tells `observer` what happens.
+    #[must_use]
+    pub fn observer(mut self, observer: &'a mut dyn Observer) -> Self {
+        self.observers.push(observer);
+        self
+    }
+
+    /// Runs `solver` on `operator` until a limit is reached.
+    pub fn run(
+        &mut self,
+        solver: &mut dyn Solver,
+        operator: &mut dyn CovarianceOperator,
+    ) -> Result<Report, Error> {
+        self.limits.check()?;
+        let mut operator = Counted::new(operator);
+        let (n, d, k) = (operator.n_rows(), operator.dim(), solver.n_components());
+        if let Some(u1) = self.reference
+            && u1.len() != d
+        {
+            return Err(Error::shape("coordinates of the reference vector", d, u1.len()));
+        }
+        let clock = Stopwatch::start();
+        let mut history = Vec::new();
+        let mut best: Option<(Block, Certificate)> = None;
+        let mut second = SecondEigenvalue::default();
+        let mut patience = Patience::default();
+        let mut stop = self.tell(&Event::Started { solver: solver.name(), n, d, k });
+        let outcome = loop {
+            solver.look(&mut operator)?;
+            let certificate = certify(solver, &operator, &mut second);
+            history.push(self.record(solver, &certificate, &operator, clock.seconds()));
+            let record = &history[history.len() - 1];
+            stop |= self.tell(&Event::Looked { record, certificate: &certificate });
+
+            let (worst, floor) = (certificate.worst(), certificate.image_rounding);
+            if best.as_ref().is_none_or(|(_, best)| worst <= best.worst()) {
+                best = Some((solver.pairs().vectors.clone(), certificate.clone()));
+            }
+            if certificate.holds(self.limits.tol) {
+                break Outcome::Converged;
+            }
+            if patience.exhausted(record.residual, floor) {
+                break Outcome::Stagnated;
+            }
+            if stop || self.limits.cancel.is_cancelled() {
+                break Outcome::Interrupted;
+            }
+            // A whisker of room: passes are sums of many fractions.
+            let passes_then = operator.passes() + solver.passes_ahead(n);
+            if passes_then > self.limits.max_passes * (1.0 + 1e-12)
+                || record.seconds >= self.limits.max_seconds
+            {
+                break Outcome::Budget;
+            }
+            solver.step(&mut operator)?;
+        };
+        self.tell(&Event::Finished { outcome });
+        let (vectors, certificate) = best.unwrap_or_else(|| unreachable!("the loop looks before it ends"));
+        let (read, passes) = (operator.read(), operator.passes());
+        Ok(Report { outcome, vectors, certificate, history, read, passes, seconds: clock.seconds() })
+    }
+
+    /// Whether any observer wants to stop.
+    fn tell(&mut self, event: &Event<'_>) -> bool {
+        // All are told, also after one said stop.
+        self.observers.iter_mut().fold(false, |stop, o| stop | (o.notify(event) == ControlFlow::Break(())))
+    }
+
+    fn record<O: CovarianceOperator>(
+        &self,
+        solver: &dyn Solver,
+        certificate: &Certificate,
+        operator: &Counted<O>,
+        seconds: f64,
+    ) -> Record {
+        let parameters = solver.parameters();
+        Record {
+            passes: operator.passes(),
+            full_passes: operator.read().full_passes,
+            seconds,
+            theta: certificate.eigenvalues.first().copied().unwrap_or(0.0),
+            residual: certificate.residuals.iter().copied().fold(0.0, f64::max),
+            eta: parameters.eta,
+            beta: parameters.beta,
+            lambda2: parameters.lambda2,
+            error: self.reference.map(|u1| squared_sine(&solver.pairs().vectors.column(0), u1)),
+        }
+    }
+}
+
+/// The only clock of the core.
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    pub(crate) fn seconds(&self) -> f64 {
+        self.0.elapsed().as_secs_f64()
+    }
+}
+
+/// The certificate of the solver's pairs. A solver for one component that knows nothing of λ₂ gets the free estimate from
+/// its last two iterates.
+fn certify<O: CovarianceOperator>(
+    solver: &dyn Solver,
+    operator: &Counted<O>,
+    second: &mut SecondEigenvalue,
+) -> Certificate {
+    let mut pairs: Pairs<'_> = solver.pairs();
+    if pairs.next == Next::Unknown && pairs.vectors.p() == 1 {
+        second.observe(pairs.vectors, pairs.images);
+        if pairs.vectors.d() == 1 {
+            pairs.next = Next::Nothing;
+        } else if let Some(lambda2) = second.value() {
+            pairs.next = Next::Estimated(lambda2);
+        }
+    }
+    Certificate::new(pairs, operator.total_variance())
+}
+
+/// sin²∠(w, u) = ‖w − (wᵀu)u‖²/‖w‖² for a unit vector u: the error 1 − (wᵀu)² without its cancellation.
+pub(crate) fn squared_sine(w: &[f64], u: &[f64]) -> f64 {
+    let along = crate::block::dot(w, u);
+    let across: Vec<f64> = w.iter().zip(u).map(|(w, u)| w - along * u).collect();
+    (crate::block::norm(&across) / crate::block::norm(w)).powi(2)
+}
+
+/// Recognises the floor of the precision.
+#[derive(Default)]
+struct Patience {
+    best: Option<f64>,
+    looks_without_progress: usize,
+}
+
+impl Patience {
+    /// Looks without progress, close to the floor, after which more are pointless.
+    const LOOKS: usize = 10;
+
+    /// Whether the residual (which includes `floor`) is at the rounding of the images: either nearly all of it is that
+    /// rounding, or it is within a thousand of it and has not fallen for ten looks.
+    fn exhausted(&mut self, residual: f64, floor: f64) -> bool {
+        let measured = residual - floor;
+        if self.best.is_none_or(|best| measured < 0.9 * best) {
+            self.best = Some(measured);
+            self.looks_without_progress = 0;
+        } else {
+            self.looks_without_progress += 1;
+        }
+        measured <= 0.1 * floor || (measured <= 1e3 * floor && self.looks_without_progress >= Self::LOOKS)
+    }
+}

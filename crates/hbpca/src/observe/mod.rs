@@ -1,0 +1,88 @@
+//! Who wants to know what a run is doing: typed events, and observers that may stop it.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Certificate, Outcome};
+
+/// One line of the history: the state at an outer iterate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Rows read so far, divided by n.
+    pub passes: f64,
+    /// Complete passes so far.
+    pub full_passes: u64,
+    /// Seconds since the start.
+    pub seconds: f64,
+    /// θ₁.
+    pub theta: f64,
+    /// The largest residual.
+    pub residual: f64,
+    /// Step size in force.
+    pub eta: Option<f64>,
+    /// Momentum in force.
+    pub beta: Option<f64>,
+    /// λ₂ or its estimate.
+    pub lambda2: Option<f64>,
+    /// 1 − (wᵀu₁)² against a reference vector, where one was given.
+    pub error: Option<f64>,
+}
+
+/// What happens in a run.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// The first step is about to be taken.
+    Started {
+        /// The solver's name.
+        solver: &'a str,
+        /// Rows.
+        n: usize,
+        /// Columns.
+        d: usize,
+        /// Components sought.
+        k: usize,
+    },
+    /// An outer iterate was certified.
+    Looked {
+        /// The new line of the history.
+        record: &'a Record,
+        /// Its certificate.
+        certificate: &'a Certificate,
+    },
+    /// The run is over.
+    Finished {
+        /// How it ended.
+        outcome: Outcome,
+    },
+}
+
+/// Watches a run. Any `FnMut(&Event) -> ControlFlow<()>` is one.
+pub trait Observer {
+    /// Sees an event; `ControlFlow::Break` stops the run at this iterate.
+    fn notify(&mut self, event: &Event<'_>) -> ControlFlow<()>;
+}
+
+impl<F: FnMut(&Event<'_>) -> ControlFlow<()>> Observer for F {
+    fn notify(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        self(event)
+    }
+}
+
+/// Asks a run to stop from another thread or a signal handler.
+#[derive(Clone, Debug, Default)]
+pub struct CancelToken(Arc<AtomicBool>);
+
+impl CancelToken {
+    /// The run stops at its next outer iterate.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`cancel`](Self::cancel) was called.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,9 @@
+//! Choices a solver leaves open, each a small type: momentum, batch, start.
+
+mod batch;
+mod momentum;
+mod start;
+
+pub use batch::Batch;
+pub use momentum::{AdaptiveMomentum, FixedMomentum, Momentum, OracleMomentum, SecondEigenvalue};
+pub use start::Start;

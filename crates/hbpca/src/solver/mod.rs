@@ -1,0 +1,107 @@
+//! One file for each algorithm, in the order in which the methods grew out of each other.
+//!
+//! A solver does one step at a time and never prints, times, seeds or decides to stop: that is the
+//! [`Driver`](crate::Driver)'s part. The files read like the boxes of `docs/paper/algorithms.md`, line numbers included.
+
+mod covariance;
+mod oja;
+mod power;
+mod power_m;
+mod vr_hb_power;
+mod vr_pca;
+mod vr_power_m;
+
+pub use covariance::CovarianceSolver;
+pub use oja::Oja;
+pub use power::Power;
+pub use power_m::PowerM;
+pub use vr_hb_power::{Epoch, VrHbPower};
+pub use vr_pca::VrPca;
+pub use vr_power_m::VrPowerM;
+
+use crate::certificate::Next;
+use crate::{Block, CovarianceOperator, Error};
+
+/// What a solver currently offers as eigenvectors, with their images.
+#[derive(Clone, Copy, Debug)]
+pub struct Pairs<'a> {
+    /// d×k, orthonormal columns.
+    pub vectors: &'a Block,
+    /// C times the vectors.
+    pub images: &'a Block,
+    /// A bound on the rounding of each image, relative to a unit vector.
+    pub image_error: f64,
+    /// What the solver knows of λ_{k+1}.
+    pub next: Next,
+}
+
+/// Parameters in force, for the history.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StepParameters {
+    /// Step size η.
+    pub eta: Option<f64>,
+    /// Momentum β.
+    pub beta: Option<f64>,
+    /// λ₂ or its estimate.
+    pub lambda2: Option<f64>,
+}
+
+/// An iteration towards the leading eigenvectors of C.
+///
+/// The driver alternates [`look`](Self::look), which makes the exact images of the current iterate known, and
+/// [`step`](Self::step), which moves to the next iterate.
+pub trait Solver {
+    /// The name users type.
+    fn name(&self) -> &'static str;
+
+    /// k, the number of components sought.
+    fn n_components(&self) -> usize {
+        1
+    }
+
+    /// Computes the exact images of the current iterate.
+    fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error>;
+
+    /// The current iterate with its images; meaningful after [`look`](Self::look).
+    fn pairs(&self) -> Pairs<'_>;
+
+    /// Moves to the next iterate.
+    fn step(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error>;
+
+    /// Passes that one step and the look after it will read.
+    fn passes_ahead(&self, n_rows: usize) -> f64;
+
+    /// Parameters in force.
+    fn parameters(&self) -> StepParameters {
+        StepParameters::default()
+    }
+}
+
+/// w ← αw + γg, coordinate by coordinate.
+fn combine(w: &mut Block, alpha: f64, gamma: f64, g: &Block) {
+    w.values_mut().iter_mut().zip(g.values()).for_each(|(w, g)| *w = alpha * *w + gamma * g);
+}
+
+/// Brings w to length 1; a vector that vanished (a zero row in the null space of C) is left at zero.
+fn normalize(w: &mut Block) {
+    let norm = w.norm();
+    if norm > 0.0 {
+        w.scale(1.0 / norm);
+    }
+}
+
+/// Step sizes lie in (0, 1] for the heavy ball methods.
+fn check_unit_step(eta: f64) -> Result<(), Error> {
+    if eta > 0.0 && eta <= 1.0 {
+        return Ok(());
+    }
+    Err(Error::parameter("eta", eta, "the step size must lie above 0 and at most at 1; try 0.1, or auto"))
+}
+
+/// Step sizes of Oja's rule and of VR-PCA are any positive numbers.
+fn check_positive_step(eta: f64) -> Result<(), Error> {
+    if eta > 0.0 && eta.is_finite() {
+        return Ok(());
+    }
+    Err(Error::parameter("eta", eta, "the step size must be positive and finite; try 0.1, or auto"))
+}

@@ -1,0 +1,78 @@
+//! Oja's rule in mini-batches: the stochastic ancestor.
+//!
+//! ```text
+//! 1  for t = 0, 1, 2, …
+//! 2      sample S_t
+//! 3      w ← w + η_t C_S w,   η_t = η / (1 + t/m)
+//! 4      w ← w / ‖w‖
+//! ```
+//!
+//! Source: Oja 1982. Deviations: mini-batches instead of single rows (with a batch of one row it is the original); η_t
+//! falls like 1/t after the first m steps, as the convergence theory asks for. Choose it to see why variance reduction was
+//! invented. Cost of a step (m batches): m|S|/n passes, and one full pass for the look that certifies it, since no
+//! exact image comes for free.
+
+use super::{Epoch, Pairs, Solver, StepParameters, check_positive_step, combine, normalize};
+use crate::certificate::Next;
+use crate::{Block, CovarianceOperator, Error, Sampler, Start};
+
+/// w ← w + η_t C_S w with a diminishing step.
+#[derive(Clone, Debug)]
+pub struct Oja {
+    eta: f64,
+    epoch: Epoch,
+    sampler: Sampler,
+    /// t, steps done.
+    t: usize,
+    /// w, a unit vector; g = C_S w within a step, Cw after a look.
+    w: Block,
+    g: Block,
+    image_error: f64,
+}
+
+impl Oja {
+    /// First step size `eta` > 0; `epoch` batches from `sampler` make one step.
+    pub fn new(d: usize, eta: f64, epoch: Epoch, sampler: Sampler, start: &Start) -> Result<Self, Error> {
+        check_positive_step(eta)?;
+        Ok(Self { eta, epoch, sampler, t: 0, w: start.vector(d)?, g: Block::zeros(d, 1), image_error: 0.0 })
+    }
+
+    fn eta_t(&self) -> f64 {
+        self.eta / (1.0 + self.t as f64 / self.epoch.length() as f64)
+    }
+}
+
+impl Solver for Oja {
+    fn name(&self) -> &'static str {
+        "oja"
+    }
+
+    fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
+        self.image_error = operator.image_rounding();
+        operator.apply(&self.w, &mut self.g)
+    }
+
+    fn pairs(&self) -> Pairs<'_> {
+        Pairs { vectors: &self.w, images: &self.g, image_error: self.image_error, next: Next::Unknown }
+    }
+
+    fn step(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
+        for _ in 0..self.epoch.length() {
+            let rows = self.sampler.draw(); // 2
+            operator.apply_batch(rows, &self.w, &mut self.g)?;
+            let eta_t = self.eta_t();
+            combine(&mut self.w, 1.0, eta_t, &self.g); // 3
+            normalize(&mut self.w); // 4
+            self.t += 1;
+        }
+        Ok(())
+    }
+
+    fn passes_ahead(&self, n_rows: usize) -> f64 {
+        1.0 + self.epoch.length() as f64 * self.sampler.batch() as f64 / n_rows as f64
+    }
+
+    fn parameters(&self) -> StepParameters {
+        StepParameters { eta: Some(self.eta_t()), ..StepParameters::default() }
+    }
+}

@@ -1,0 +1,98 @@
+//! VR-PCA: Oja's rule with reduced variance and a constant step.
+//!
+//! ```text
+//! 1  for s = 0, 1, …
+//! 2      g̃ ← Cw̃ₛ;  w₀ ← w̃ₛ                      one full pass
+//! 3      for t = 1 … m
+//! 4          sample S_t
+//! 5          g_t ← C_S(w_{t−1} − w̃ₛ) + g̃
+//! 6          w_t ← w_{t−1} + ηg_t;  w_t ← w_t / ‖w_t‖
+//! 7      w̃ₛ₊₁ ← w_m
+//! ```
+//!
+//! Source: Shamir 2015, algorithm 1. Deviations: mini-batches instead of single rows (with a batch of one row it is the
+//! original). Choose it for small batches and large gaps; it converges for every batch size but does not accelerate.
+//! Cost of a step: 1 + m|S|/n passes.
+
+use super::{Epoch, Pairs, Solver, StepParameters, check_positive_step, combine, normalize};
+use crate::certificate::Next;
+use crate::{Block, CovarianceOperator, Error, Sampler, Start};
+
+/// w ← w + ηg_t with the variance-reduced gradient g_t.
+#[derive(Clone, Debug)]
+pub struct VrPca {
+    eta: f64,
+    epoch: Epoch,
+    sampler: Sampler,
+    /// w̃ₛ, a unit vector, and g̃ = Cw̃ₛ.
+    w_tilde: Block,
+    g_tilde: Block,
+    /// w_t, its difference to w̃ₛ, and g_t.
+    w: Block,
+    difference: Block,
+    g: Block,
+    image_error: f64,
+}
+
+impl VrPca {
+    /// Step size `eta` > 0; `epoch` batches from `sampler` between two full passes.
+    pub fn new(d: usize, eta: f64, epoch: Epoch, sampler: Sampler, start: &Start) -> Result<Self, Error> {
+        check_positive_step(eta)?;
+        let zeros = || Block::zeros(d, 1);
+        let (g_tilde, w, difference, g) = (zeros(), zeros(), zeros(), zeros());
+        Ok(Self {
+            eta,
+            epoch,
+            sampler,
+            w_tilde: start.vector(d)?,
+            g_tilde,
+            w,
+            difference,
+            g,
+            image_error: 0.0,
+        })
+    }
+}
+
+impl Solver for VrPca {
+    fn name(&self) -> &'static str {
+        "vr-pca"
+    }
+
+    fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
+        self.image_error = operator.image_rounding();
+        operator.apply(&self.w_tilde, &mut self.g_tilde) // 2
+    }
+
+    fn pairs(&self) -> Pairs<'_> {
+        Pairs {
+            vectors: &self.w_tilde,
+            images: &self.g_tilde,
+            image_error: self.image_error,
+            next: Next::Unknown,
+        }
+    }
+
+    fn step(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
+        self.w.copy_from(&self.w_tilde); // 2
+        for _ in 0..self.epoch.length() {
+            let rows = self.sampler.draw(); // 4
+            self.difference.copy_from(&self.w);
+            combine(&mut self.difference, 1.0, -1.0, &self.w_tilde);
+            operator.apply_batch(rows, &self.difference, &mut self.g)?;
+            combine(&mut self.g, 1.0, 1.0, &self.g_tilde); // 5
+            combine(&mut self.w, 1.0, self.eta, &self.g); // 6
+            normalize(&mut self.w);
+        }
+        self.w_tilde.copy_from(&self.w); // 7
+        Ok(())
+    }
+
+    fn passes_ahead(&self, n_rows: usize) -> f64 {
+        1.0 + self.epoch.length() as f64 * self.sampler.batch() as f64 / n_rows as f64
+    }
+
+    fn parameters(&self) -> StepParameters {
+        StepParameters { eta: Some(self.eta), ..StepParameters::default() }
+    }
+}
