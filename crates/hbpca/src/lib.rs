@@ -34,6 +34,6 @@ pub use operator::{
 };
 pub use policy::{AdaptiveMomentum, Batch, FixedMomentum, Momentum, OracleMomentum, SecondEigenvalue, Start};
 pub use solver::{
-    CovarianceSolver, Epoch, Krylov, KrylovSizes, Oja, Pairs, Power, PowerM, Solver, StepParameters,
-    VrHbPower, VrPca, VrPowerM,
+    Anchored, AnchoredSizes, CovarianceSolver, Epoch, Krylov, KrylovSizes, Oja, Pairs, Power, PowerM, Solver,
+    StepParameters, VrHbPower, VrPca, VrPowerM,
 };

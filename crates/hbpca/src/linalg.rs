@@ -102,7 +102,8 @@ pub(crate) fn orthonormal_complement(mut w: Block, q: &Block) -> Result<Block, E
         let scaled = Mat::from_fn(w.p(), kept.len(), |i, j| if i == kept[j] { 1.0 / norms[i] } else { 0.0 });
         w = product(&w, scaled.as_ref());
         let g = gram(&w, &w);
-        let off = (0..w.p()).flat_map(|i| (0..i).map(move |j| (i, j))).map(|at| g[at].abs()).fold(0.0, f64::max);
+        let off =
+            (0..w.p()).flat_map(|i| (0..i).map(move |j| (i, j))).map(|at| g[at].abs()).fold(0.0, f64::max);
         if w.p() == 0 || (round > 0 && overlap <= orthogonal && off <= orthogonal) {
             break;
         }

@@ -3,6 +3,7 @@
 //! A solver does one step at a time and never prints, times, seeds or decides to stop: that is the
 //! [`Driver`](crate::Driver)'s part. The files read like the boxes of `docs/paper/algorithms.md`, line numbers included.
 
+mod anchored;
 mod basis;
 mod covariance;
 mod krylov;
@@ -13,6 +14,7 @@ mod vr_hb_power;
 mod vr_pca;
 mod vr_power_m;
 
+pub use anchored::{Anchored, AnchoredSizes};
 pub use covariance::CovarianceSolver;
 pub use krylov::{Krylov, KrylovSizes};
 pub use oja::Oja;
