@@ -6,6 +6,7 @@ use super::{RowSet, RowWeights};
 use crate::matrix::{Csr, Dense, Real};
 
 /// Y += Σ w a(aᵀV) over the rows of one chunk, a = x − shift; V and Y are d×p, row-major.
+#[cfg(test)]
 pub(crate) fn sum_dense<T: Real>(
     x: &Dense<'_, T>,
     rows: &RowSet<'_>,
