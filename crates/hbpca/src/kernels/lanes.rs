@@ -36,12 +36,16 @@ pub trait Lanes: Copy {
     unsafe fn load_f32_masked(from: *const f32, mask: Self::Mask) -> Self::V;
     /// Writes N values.
     unsafe fn store(to: *mut f64, v: Self::V);
+    /// Writes the values under the mask; memory outside the mask is not touched.
+    unsafe fn store_masked(to: *mut f64, v: Self::V, mask: Self::Mask);
     /// a + b.
     unsafe fn add(a: Self::V, b: Self::V) -> Self::V;
     /// a − b.
     unsafe fn sub(a: Self::V, b: Self::V) -> Self::V;
     /// a·b + c, rounded once where the level has FMA.
     unsafe fn fma(a: Self::V, b: Self::V, c: Self::V) -> Self::V;
+    /// The same for one number.
+    unsafe fn fma_one(a: f64, b: f64, c: f64) -> f64;
     /// `a` where a < b, else `b`: a NaN in `a` is passed over.
     unsafe fn min(a: Self::V, b: Self::V) -> Self::V;
     /// `a` where a > b, else `b`: a NaN in `a` is passed over.
@@ -189,6 +193,13 @@ impl Lanes for Baseline {
         }
     }
     #[inline(always)]
+    unsafe fn store_masked(to: *mut f64, v: Self::V, mask: Self::Mask) {
+        for i in 0..mask {
+            // SAFETY: writable under the mask by the caller's promise.
+            unsafe { to.add(i).write(v[i]) };
+        }
+    }
+    #[inline(always)]
     unsafe fn add(a: Self::V, b: Self::V) -> Self::V {
         lanewise!(i => a[i] + b[i])
     }
@@ -200,6 +211,10 @@ impl Lanes for Baseline {
     unsafe fn fma(a: Self::V, b: Self::V, c: Self::V) -> Self::V {
         // f64::mul_add would call a library function without FMA.
         lanewise!(i => a[i] * b[i] + c[i])
+    }
+    #[inline(always)]
+    unsafe fn fma_one(a: f64, b: f64, c: f64) -> f64 {
+        a * b + c
     }
     #[inline(always)]
     unsafe fn min(a: Self::V, b: Self::V) -> Self::V {

@@ -5,11 +5,14 @@
 
 #![allow(unsafe_code, reason = "intrinsics and raw pointers live here and nowhere else")]
 
+mod csr;
 mod dense;
 mod lanes;
 mod level;
 mod panel;
-pub(crate) mod plain;
+#[cfg(test)]
+mod plain;
+mod summary;
 #[cfg(test)]
 mod tests;
 #[cfg(target_arch = "x86_64")]
@@ -17,11 +20,12 @@ mod x86;
 
 use std::ops::Range;
 
+pub(crate) use csr::sum_csr;
 pub(crate) use dense::sum_dense;
 #[allow(unreachable_pub, reason = "a public trait that users cannot name seals `Real`")]
 pub use lanes::Stored;
 use level::Level;
-pub(crate) use plain::{sum_csr, summarise_rows};
+pub(crate) use summary::summarise_rows;
 
 /// Rows of one chunk.
 #[derive(Clone, Debug)]

@@ -104,6 +104,14 @@ impl<T: Real, const SHIFT: bool, const P: usize, const R: usize, const J: usize>
                 row += 1;
             }
         }
+        let partial = self.0.partial;
+        for (r, w) in self.0.weights.iter().enumerate() {
+            for i in r * P..(r + 1) * P {
+                // SAFETY: `partial` holds a register for each row and vector. The i-th sum takes the place of a lane of
+                // an accumulator already summed.
+                unsafe { partial.add(i).write(w * L::sum(L::load(partial.add(i * L::N)))) };
+            }
+        }
     }
 
     /// Adds the products of columns `columns` (in registers) to the accumulators of `ROWS` rows.
@@ -113,54 +121,64 @@ impl<T: Real, const SHIFT: bool, const P: usize, const R: usize, const J: usize>
         first: usize,
         columns: std::ops::Range<usize>,
     ) {
-        let Panel { d, rows, weights, partial, v, .. } = self.0;
+        let Panel { d, rows, partial, .. } = self.0;
         let n_full = d / L::N;
         // SAFETY: the promise of `Panel::add`; whole registers of a row are read below n_full only.
         unsafe {
+            let partial = partial.add(first * P * L::N);
             let mut from = [std::ptr::null::<T>(); ROWS];
             let mut s = [[L::splat(0.0); P]; ROWS];
             for r in 0..ROWS {
                 from[r] = rows[first + r];
-                if columns.start > 0 {
+            }
+            if columns.start > 0 {
+                for r in 0..ROWS {
                     for c in 0..P {
-                        s[r][c] = L::load(partial.add(((first + r) * P + c) * L::N));
+                        s[r][c] = L::load(partial.add((r * P + c) * L::N));
                     }
                 }
             }
             for j in columns.start..columns.end.min(n_full) {
                 let mut a = [L::splat(0.0); ROWS];
                 for r in 0..ROWS {
-                    a[r] = self.centred::<L>(T::load::<L>(from[r].add(j * L::N)), j);
+                    a[r] = T::load::<L>(from[r].add(j * L::N));
                 }
-                for c in 0..P {
-                    let v = L::load(v.add((j * P + c) * L::N));
-                    for r in 0..ROWS {
-                        s[r][c] = L::fma(a[r], v, s[r][c]);
-                    }
-                }
+                self.multiply::<L, ROWS>(j, a, &mut s);
             }
             if columns.end > n_full {
                 let mask = L::mask(d % L::N);
-                let j = n_full;
+                let mut a = [L::splat(0.0); ROWS];
                 for r in 0..ROWS {
-                    let a = self.centred::<L>(T::load_masked::<L>(from[r].add(j * L::N), mask), j);
-                    for c in 0..P {
-                        s[r][c] = L::fma(a, L::load(v.add((j * P + c) * L::N)), s[r][c]);
-                    }
+                    a[r] = T::load_masked::<L>(from[r].add(n_full * L::N), mask);
+                }
+                self.multiply::<L, ROWS>(n_full, a, &mut s);
+            }
+            for r in 0..ROWS {
+                for c in 0..P {
+                    L::store(partial.add((r * P + c) * L::N), s[r][c]);
                 }
             }
-            if columns.end < d.div_ceil(L::N) {
+        }
+    }
+
+    /// s[r][c] += (x_r − shift)·V in the j-th register of columns.
+    #[inline(always)]
+    unsafe fn multiply<L: Lanes, const ROWS: usize>(
+        &self,
+        j: usize,
+        x: [L::V; ROWS],
+        s: &mut [[L::V; P]; ROWS],
+    ) {
+        // SAFETY: the promise of `Panel::add`.
+        unsafe {
+            let mut a = x;
+            for r in 0..ROWS {
+                a[r] = self.centred::<L>(x[r], j);
+            }
+            for c in 0..P {
+                let v = L::load(self.0.v.add((j * P + c) * L::N));
                 for r in 0..ROWS {
-                    for c in 0..P {
-                        L::store(partial.add(((first + r) * P + c) * L::N), s[r][c]);
-                    }
-                }
-            } else {
-                // The place of s[r][c] was a lane of a row already finished, or of this one.
-                for r in 0..ROWS {
-                    for c in 0..P {
-                        partial.add((first + r) * P + c).write(weights[first + r] * L::sum(s[r][c]));
-                    }
+                    s[r][c] = L::fma(a[r], v, s[r][c]);
                 }
             }
         }

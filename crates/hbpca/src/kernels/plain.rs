@@ -1,4 +1,4 @@
-//! The kernels written as their formulas, in safe code.
+//! The kernels written as their formulas, in safe code: what the fast ones are tested against.
 
 use std::ops::Range;
 
@@ -6,7 +6,6 @@ use super::{RowSet, RowWeights};
 use crate::matrix::{Csr, Dense, Real};
 
 /// Y += Σ w a(aᵀV) over the rows of one chunk, a = x − shift; V and Y are d×p, row-major.
-#[cfg(test)]
 pub(crate) fn sum_dense<T: Real>(
     x: &Dense<'_, T>,
     rows: &RowSet<'_>,

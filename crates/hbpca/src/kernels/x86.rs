@@ -4,10 +4,11 @@ use std::arch::x86_64::{
     __m128i, __m256d, __m512d, _MM_HINT_T0, _mm_add_pd, _mm_add_sd, _mm_cmpgt_epi32, _mm_cvtsd_f64,
     _mm_loadu_ps, _mm_maskload_ps, _mm_prefetch, _mm_set1_epi32, _mm_setr_epi32, _mm_unpackhi_pd,
     _mm256_add_pd, _mm256_castpd256_pd128, _mm256_cvtepi32_epi64, _mm256_cvtps_pd, _mm256_extractf128_pd,
-    _mm256_fmadd_pd, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_maskload_pd, _mm256_max_pd, _mm256_min_pd,
-    _mm256_set1_pd, _mm256_storeu_pd, _mm256_sub_pd, _mm512_add_pd, _mm512_castps512_ps256, _mm512_cvtps_pd,
-    _mm512_fmadd_pd, _mm512_loadu_pd, _mm512_maskz_loadu_pd, _mm512_maskz_loadu_ps, _mm512_max_pd,
-    _mm512_min_pd, _mm512_reduce_add_pd, _mm512_set1_pd, _mm512_storeu_pd, _mm512_sub_pd,
+    _mm256_fmadd_pd, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_maskload_pd, _mm256_maskstore_pd,
+    _mm256_max_pd, _mm256_min_pd, _mm256_set1_pd, _mm256_storeu_pd, _mm256_sub_pd, _mm512_add_pd,
+    _mm512_castps512_ps256, _mm512_cvtps_pd, _mm512_fmadd_pd, _mm512_loadu_pd, _mm512_mask_storeu_pd,
+    _mm512_maskz_loadu_pd, _mm512_maskz_loadu_ps, _mm512_max_pd, _mm512_min_pd, _mm512_reduce_add_pd,
+    _mm512_set1_pd, _mm512_storeu_pd, _mm512_sub_pd,
 };
 
 use super::lanes::{Kernel, Lanes};
@@ -71,6 +72,11 @@ impl Lanes for Avx2 {
         unsafe { _mm256_storeu_pd(to, v) }
     }
     #[inline(always)]
+    unsafe fn store_masked(to: *mut f64, v: Self::V, mask: Self::Mask) {
+        // SAFETY: see above; a masked store does not touch memory outside its mask.
+        unsafe { _mm256_maskstore_pd(to, _mm256_cvtepi32_epi64(mask), v) }
+    }
+    #[inline(always)]
     unsafe fn add(a: Self::V, b: Self::V) -> Self::V {
         // SAFETY: see above.
         unsafe { _mm256_add_pd(a, b) }
@@ -84,6 +90,10 @@ impl Lanes for Avx2 {
     unsafe fn fma(a: Self::V, b: Self::V, c: Self::V) -> Self::V {
         // SAFETY: see above.
         unsafe { _mm256_fmadd_pd(a, b, c) }
+    }
+    #[inline(always)]
+    unsafe fn fma_one(a: f64, b: f64, c: f64) -> f64 {
+        a.mul_add(b, c)
     }
     #[inline(always)]
     unsafe fn min(a: Self::V, b: Self::V) -> Self::V {
@@ -167,6 +177,11 @@ impl Lanes for Avx512 {
         unsafe { _mm512_storeu_pd(to, v) }
     }
     #[inline(always)]
+    unsafe fn store_masked(to: *mut f64, v: Self::V, mask: Self::Mask) {
+        // SAFETY: see above; a masked store does not touch memory outside its mask.
+        unsafe { _mm512_mask_storeu_pd(to, mask, v) }
+    }
+    #[inline(always)]
     unsafe fn add(a: Self::V, b: Self::V) -> Self::V {
         // SAFETY: see above.
         unsafe { _mm512_add_pd(a, b) }
@@ -180,6 +195,10 @@ impl Lanes for Avx512 {
     unsafe fn fma(a: Self::V, b: Self::V, c: Self::V) -> Self::V {
         // SAFETY: see above.
         unsafe { _mm512_fmadd_pd(a, b, c) }
+    }
+    #[inline(always)]
+    unsafe fn fma_one(a: f64, b: f64, c: f64) -> f64 {
+        a.mul_add(b, c)
     }
     #[inline(always)]
     unsafe fn min(a: Self::V, b: Self::V) -> Self::V {
