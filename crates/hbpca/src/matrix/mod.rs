@@ -13,6 +13,7 @@ mod statistics;
 pub use csr::Csr;
 pub use dense::Dense;
 pub use preprocessing::{Centering, Preprocessing, RowMap, Scaling};
+pub(crate) use sampler::random_direction;
 pub use sampler::{Replacement, Sampler};
 pub use statistics::ColumnStatistics;
 pub(crate) use statistics::check_weights;
