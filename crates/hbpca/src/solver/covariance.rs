@@ -24,6 +24,8 @@ pub struct CovarianceSolver {
     images: Block,
     image_error: f64,
     next: Next,
+    /// What a look reads.
+    passes: u64,
 }
 
 impl CovarianceSolver {
@@ -33,7 +35,7 @@ impl CovarianceSolver {
             return Err(Error::parameter("k", k, format!("give a number of components from 1 to {d}")));
         }
         let (vectors, images) = (Block::zeros(d, k), Block::zeros(d, k));
-        Ok(Self { k, vectors, images, image_error: 0.0, next: Next::Unknown })
+        Ok(Self { k, vectors, images, image_error: 0.0, next: Next::Unknown, passes: 1 })
     }
 }
 
@@ -50,6 +52,7 @@ impl Solver for CovarianceSolver {
         let (d, k) = (operator.dim(), self.k);
         let mut c = Block::zeros(0, 0);
         operator.form(&mut c)?; // 1
+        self.passes = operator.passes_to_form();
         // 2; eigenvalues ascend. Scaling to trace 1 keeps tiny and huge data within the solver's range.
         let trace = operator.total_variance();
         let scale = if trace > 0.0 { trace } else { 1.0 };
@@ -89,6 +92,6 @@ impl Solver for CovarianceSolver {
     }
 
     fn passes_ahead(&self, _n_rows: usize) -> f64 {
-        1.0
+        self.passes as f64
     }
 }
