@@ -10,7 +10,8 @@ use crate::matrix::{ColumnStatistics, Matrix, Preprocessing, Replacement, Sample
 use crate::observe::{Observer, Record};
 use crate::policy::{AdaptiveMomentum, Batch, Momentum, OracleMomentum, Start};
 use crate::solver::{
-    CovarianceSolver, Epoch, Krylov, KrylovSizes, Oja, Power, PowerM, Solver, VrHbPower, VrPca, VrPowerM,
+    Anchored, AnchoredSizes, CovarianceSolver, Epoch, Krylov, KrylovSizes, Oja, Power, PowerM, Solver,
+    VrHbPower, VrPca, VrPowerM,
 };
 use crate::{Block, Certificate, Covariance, Driver, Error, Limits, Model, Outcome, Summary};
 
@@ -22,6 +23,8 @@ pub enum SolverKind {
     Covariance,
     /// Block Lanczos with thick restart.
     Krylov,
+    /// Anchored block VR HB Power.
+    Anchored,
     /// Power iteration.
     Power,
     /// Power iteration with momentum.
@@ -38,9 +41,10 @@ pub enum SolverKind {
 
 impl SolverKind {
     /// Every solver, in the order of the documentation.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Covariance,
         Self::Krylov,
+        Self::Anchored,
         Self::Power,
         Self::PowerM,
         Self::Oja,
@@ -54,6 +58,7 @@ impl SolverKind {
         match self {
             Self::Covariance => "covariance",
             Self::Krylov => "krylov",
+            Self::Anchored => "anchored",
             Self::Power => "power",
             Self::PowerM => "power-m",
             Self::Oja => "oja",
@@ -65,7 +70,7 @@ impl SolverKind {
 
     /// Whether the solver finds more than one component.
     pub fn finds_many(self) -> bool {
-        matches!(self, Self::Covariance | Self::Krylov)
+        matches!(self, Self::Covariance | Self::Krylov | Self::Anchored)
     }
 }
 
@@ -281,6 +286,10 @@ impl FitConfig {
             SolverKind::Krylov => {
                 let sizes = KrylovSizes::suiting(self.k);
                 Box::new(Krylov::new(d, self.k, sizes, self.seed, self.start.as_ref())?)
+            }
+            SolverKind::Anchored => {
+                let sizes = AnchoredSizes::suiting(n, self.k);
+                Box::new(Anchored::new(n, d, self.k, sizes, self.seed, self.start.as_ref())?)
             }
             SolverKind::Power => Box::new(Power::new(d, &start)?),
             SolverKind::PowerM => Box::new(PowerM::new(d, self.momentum.policy()?, &start)?),
