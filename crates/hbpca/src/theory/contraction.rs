@@ -114,7 +114,10 @@ impl Problem {
 
     fn noise_with_momentum(&self, method: Method, s: Separation, direction: ErrorDirection) -> f64 {
         let eta = method.eta();
-        let kappa = (2.0 * eta / s.growth).powi(2) * self.variance();
+        let kappa = (2.0 * eta * self.variance().sqrt() / s.growth).powi(2);
+        if kappa == f64::INFINITY {
+            return kappa;
+        }
         let omega = (-2.0 * s.delta).exp();
         // 1 − cos φ₀ = ηλ₂/(1−η+ηλ₂).
         let one_minus_cos = match direction {
@@ -144,7 +147,10 @@ impl Problem {
 
     fn noise_without_momentum(&self, method: Method, s: Separation, direction: ErrorDirection) -> f64 {
         let eta = method.eta();
-        let kappa = (eta / s.growth).powi(2) * self.variance();
+        let kappa = (eta * self.variance().sqrt() / s.growth).powi(2);
+        if kappa == f64::INFINITY {
+            return kappa;
+        }
         let omega = (-2.0 * s.delta).exp();
         // c_t(λ_k)/c_t(λ₁) = e^{−tδ_k}, smallest for λ_k = 0.
         let delta = match direction {
