@@ -184,7 +184,7 @@ fn more_than_one_component_is_refused_by_solvers_for_one() {
 #[test]
 fn eta_outside_zero_to_one_is_refused() {
     for eta in [0.0, -0.1, 1.000_001, f64::NAN, f64::INFINITY] {
-        let text = refused(|config| config.eta = eta);
+        let text = refused(|config| config.eta = Some(eta));
         assert_eq!(
             text,
             format!("eta = {eta}: the step size must lie above 0 and at most at 1; try 0.1, or auto")
@@ -192,7 +192,7 @@ fn eta_outside_zero_to_one_is_refused() {
     }
     for solver in [SolverKind::Oja, SolverKind::VrPca] {
         for eta in [0.0, -0.1, f64::NAN, f64::INFINITY] {
-            let text = refused(|config| (config.eta, config.solver) = (eta, solver));
+            let text = refused(|config| (config.eta, config.solver) = (Some(eta), solver));
             assert_eq!(
                 text,
                 format!("eta = {eta}: the step size must be positive and finite; try 0.1, or auto")
