@@ -142,6 +142,7 @@ impl SecondEigenvalue {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "values that are exact by construction")]
 mod tests {
     use super::*;
 
