@@ -31,9 +31,7 @@ pub struct CovarianceSolver {
 impl CovarianceSolver {
     /// k ≤ d components.
     pub fn new(d: usize, k: usize) -> Result<Self, Error> {
-        if k == 0 || k > d {
-            return Err(Error::parameter("k", k, format!("give a number of components from 1 to {d}")));
-        }
+        super::check_components(k, d)?;
         let (vectors, images) = (Block::zeros(d, k), Block::zeros(d, k));
         Ok(Self { k, vectors, images, image_error: 0.0, next: Next::Unknown, passes: 1 })
     }
