@@ -288,7 +288,7 @@ impl FitConfig {
                 Box::new(Krylov::new(d, self.k, sizes, self.seed, self.start.as_ref())?)
             }
             SolverKind::Anchored => {
-                let sizes = AnchoredSizes::suiting(n, self.k);
+                let sizes = AnchoredSizes::suiting(n, self.k).within(self.limits.max_passes, n);
                 Box::new(Anchored::new(n, d, self.k, sizes, self.seed, self.start.as_ref())?)
             }
             SolverKind::Power => Box::new(Power::new(d, &start)?),
