@@ -300,15 +300,12 @@ impl FitConfig {
         let sampler = || Sampler::new(n, self.batch.rows(n)?, self.replacement, self.seed);
         Ok(match self.solver {
             SolverKind::Covariance => Box::new(CovarianceSolver::new(d, self.k)?),
-            SolverKind::Auto | SolverKind::Krylov => Box::new(Krylov::new(
-                d,
-                self.k,
-                KrylovSizes::suiting(self.k),
-                self.seed,
-                self.start.as_ref(),
-            )?),
+            SolverKind::Auto | SolverKind::Krylov => {
+                let sizes = KrylovSizes::suiting(self.k);
+                Box::new(Krylov::new(d, self.k, sizes, self.seed, self.start.as_ref())?)
+            }
             SolverKind::Anchored => {
-                let sizes = AnchoredSizes::suiting(n, self.k);
+                let sizes = AnchoredSizes::suiting(n, self.k).within(self.limits.max_passes, n);
                 Box::new(Anchored::new(n, d, self.k, sizes, self.seed, self.start.as_ref())?)
             }
             SolverKind::Power => Box::new(Power::new(d, &start)?),
@@ -330,4 +327,39 @@ impl FitConfig {
 struct Reading {
     passes: f64,
     full_passes: u64,
+}
+
+#[cfg(test)]
+#[allow(clippy::float_cmp, reason = "values that are exact by construction")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_those_of_the_command_line() {
+        let config = FitConfig::default();
+        assert_eq!((config.k, config.eta, config.epoch, config.seed, config.threads), (1, None, 100, 0, 0));
+        assert_eq!((config.solver, config.preprocessing), (SolverKind::Auto, Preprocessing::CENTER));
+        assert_eq!((config.batch, config.momentum), (Batch::Share(0.01), MomentumChoice::Adaptive));
+        assert_eq!(config.replacement, Replacement::Without);
+        assert!(config.start.is_none());
+    }
+
+    #[test]
+    fn every_solver_is_found_by_the_name_it_gives_itself() {
+        for kind in SolverKind::ALL {
+            assert_eq!(kind.to_string().parse::<SolverKind>().unwrap(), kind);
+            let config = FitConfig { solver: kind, ..FitConfig::default() };
+            let solver = config.solver(200, 5).unwrap();
+            assert_eq!((solver.name(), solver.n_components()), (kind.name(), 1));
+        }
+    }
+
+    #[test]
+    fn the_seed_is_the_start_unless_one_is_given() {
+        let config = FitConfig { solver: SolverKind::Power, seed: 5, ..FitConfig::default() };
+        let seeded = Start::Random { seed: 5 }.vector(4).unwrap();
+        assert_eq!(config.solver(9, 4).unwrap().pairs().vectors, &seeded);
+        let given = FitConfig { start: Some(Block::from_vector(vec![0.0, 2.0, 0.0, 0.0])), ..config };
+        assert_eq!(given.solver(9, 4).unwrap().pairs().vectors.values(), [0.0, 1.0, 0.0, 0.0]);
+    }
 }
