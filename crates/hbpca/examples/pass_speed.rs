@@ -183,8 +183,8 @@ fn growth_table(title: &str, matrices: &[(usize, Matrix<'_>)]) -> Result<(), hbp
 /// The sum of all values, in as many partial sums as keep the memory bus busy.
 fn plain_sum<T: Copy + Default + AddAssign + Sync + Send>(values: &[T]) -> Vec<T> {
     let add = |values: &[T]| {
-        let mut lanes = [T::default(); 64];
-        let (blocks, rest) = values.as_chunks::<64>();
+        let mut lanes = [T::default(); 32];
+        let (blocks, rest) = values.as_chunks::<32>();
         for block in blocks {
             lanes.iter_mut().zip(block).for_each(|(lane, x)| *lane += *x);
         }
