@@ -139,10 +139,8 @@ impl Solver for CovarianceSolver {
             }
         }
         self.sort_descending();
-        self.next = match k < d {
-            true => Next::Proved(lambda[d - 1 - k] * scale + self.image_error),
-            false => Next::Nothing,
-        };
+        self.next =
+            if k < d { Next::Proved(lambda[d - 1 - k] * scale + self.image_error) } else { Next::Nothing };
         Ok(())
     }
 
