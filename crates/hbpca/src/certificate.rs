@@ -117,6 +117,23 @@ impl Certificate {
         }
     }
 
+    /// The part that concerns the first `count` components. Bounds on angles stay valid: fewer vectors have no smaller gaps.
+    pub(crate) fn leading(mut self, count: usize) -> Self {
+        self.eigenvalues.truncate(count);
+        self.residuals.truncate(count);
+        self.relative_residuals.truncate(count);
+        self.eigenvalue_intervals.truncate(count);
+        self.angle_bounds.truncate(count);
+        // The subspace of fewer vectors ends at another gap, about which only single angles speak.
+        self.subspace_angle_bound = self
+            .angle_bounds
+            .iter()
+            .copied()
+            .try_fold(0.0, |sum, angle| Some(sum + angle? * angle?))
+            .map(f64::sqrt);
+        self
+    }
+
     /// The largest relative residual: what is compared with the tolerance.
     pub fn worst(&self) -> f64 {
         self.relative_residuals.iter().copied().fold(0.0, f64::max)

@@ -44,7 +44,9 @@ fn k_outside_one_to_the_smaller_side_is_refused() {
 fn more_than_one_component_is_refused_by_solvers_for_one() {
     for solver in SolverKind::ALL.into_iter().filter(|kind| !kind.finds_many()) {
         let text = refused(|config| (config.k, config.solver) = (2, solver));
-        let want = format!("k = 2: solver {solver} finds one component; choose --solver covariance for more");
+        let want = format!(
+            "k = 2: solver {solver} finds one component; choose auto, covariance, krylov or anchored"
+        );
         assert_eq!(text, want);
     }
 }
@@ -52,7 +54,7 @@ fn more_than_one_component_is_refused_by_solvers_for_one() {
 #[test]
 fn eta_outside_zero_to_one_is_refused() {
     for eta in [0.0, -0.1, 1.000_001, f64::NAN, f64::INFINITY] {
-        let text = refused(|config| config.eta = eta);
+        let text = refused(|config| config.eta = Some(eta));
         assert_eq!(
             text,
             format!("eta = {eta}: the step size must lie above 0 and at most at 1; try 0.1, or auto")
@@ -60,7 +62,7 @@ fn eta_outside_zero_to_one_is_refused() {
     }
     for solver in [SolverKind::Oja, SolverKind::VrPca] {
         for eta in [0.0, -0.1, f64::NAN, f64::INFINITY] {
-            let text = refused(|config| (config.eta, config.solver) = (eta, solver));
+            let text = refused(|config| (config.eta, config.solver) = (Some(eta), solver));
             assert_eq!(
                 text,
                 format!("eta = {eta}: the step size must be positive and finite; try 0.1, or auto")
@@ -192,7 +194,7 @@ fn bad_weights_are_refused() {
 #[test]
 fn unknown_solver_is_refused_with_the_names() {
     let text = "svd".parse::<SolverKind>().unwrap_err().to_string();
-    let names = "covariance, krylov, anchored, power, power-m, oja, vr-pca, vr-power-m, vr-hb-power";
+    let names = "auto, covariance, krylov, anchored, power, power-m, oja, vr-pca, vr-power-m, vr-hb-power";
     assert_eq!(text, format!("solver = svd: choose one of {names}"));
     assert_eq!("vr-hb-power".parse::<SolverKind>().unwrap(), SolverKind::VrHbPower);
 }

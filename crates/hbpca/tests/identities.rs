@@ -252,7 +252,7 @@ fn an_operator_that_only_sums_rows_carries_every_solver() {
     for kind in hbpca::SolverKind::ALL {
         let config = hbpca::FitConfig {
             solver: kind,
-            eta: 0.5,
+            eta: Some(0.5),
             batch: hbpca::Batch::Share(0.5),
             epoch: 10,
             ..hbpca::FitConfig::default()

@@ -71,7 +71,7 @@ proptest! {
                 solver,
                 preprocessing,
                 limits: Limits { max_passes, tol: 1e-9, ..Limits::default() },
-                eta,
+                eta: Some(eta),
                 momentum: lambda2.map_or(MomentumChoice::Adaptive, MomentumChoice::Oracle),
                 batch: Batch::Share(0.3),
                 epoch: 5,

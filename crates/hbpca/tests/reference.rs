@@ -54,7 +54,7 @@ fn config(solver: SolverKind, preprocessing: Preprocessing, max_passes: f64) -> 
         solver,
         preprocessing,
         limits: Limits { tol: 1e-6, max_passes, ..Limits::default() },
-        eta: 0.3,
+        eta: Some(0.3),
         batch: Batch::Share(0.5),
         epoch: 6,
         threads: 1,

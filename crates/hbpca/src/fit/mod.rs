@@ -1,95 +1,23 @@
 //! From a matrix and a few choices to a certified model: the front door.
 
-use std::fmt;
-use std::str::FromStr;
+mod auto;
+mod kind;
+
+pub use kind::SolverKind;
 
 use serde::{Deserialize, Serialize};
 
 use crate::driver::Stopwatch;
-use crate::matrix::{ColumnStatistics, Matrix, Preprocessing, Replacement, Sampler};
+use crate::matrix::{ColumnStatistics, Matrix, Preprocessing, Replacement, RowMap, Sampler};
 use crate::observe::{Observer, Record};
-use crate::policy::{AdaptiveMomentum, Batch, Momentum, OracleMomentum, Start};
+use crate::policy::{
+    AdaptiveMomentum, Batch, Momentum, OracleMomentum, Start, Suggestion, suggest_step_size,
+};
 use crate::solver::{
     Anchored, AnchoredSizes, CovarianceSolver, Epoch, Krylov, KrylovSizes, Oja, Power, PowerM, Solver,
     VrHbPower, VrPca, VrPowerM,
 };
-use crate::{Block, Certificate, Covariance, Driver, Error, Limits, Model, Outcome, Summary};
-
-/// The solvers by the names users type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SolverKind {
-    /// Form C in one pass, dense eigen-solve.
-    Covariance,
-    /// Block Lanczos with thick restart.
-    Krylov,
-    /// Anchored block VR HB Power.
-    Anchored,
-    /// Power iteration.
-    Power,
-    /// Power iteration with momentum.
-    PowerM,
-    /// Oja's rule.
-    Oja,
-    /// VR-PCA.
-    VrPca,
-    /// VR Power+M.
-    VrPowerM,
-    /// VR HB Power.
-    VrHbPower,
-}
-
-impl SolverKind {
-    /// Every solver, in the order of the documentation.
-    pub const ALL: [Self; 9] = [
-        Self::Covariance,
-        Self::Krylov,
-        Self::Anchored,
-        Self::Power,
-        Self::PowerM,
-        Self::Oja,
-        Self::VrPca,
-        Self::VrPowerM,
-        Self::VrHbPower,
-    ];
-
-    /// The name users type.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Covariance => "covariance",
-            Self::Krylov => "krylov",
-            Self::Anchored => "anchored",
-            Self::Power => "power",
-            Self::PowerM => "power-m",
-            Self::Oja => "oja",
-            Self::VrPca => "vr-pca",
-            Self::VrPowerM => "vr-power-m",
-            Self::VrHbPower => "vr-hb-power",
-        }
-    }
-
-    /// Whether the solver finds more than one component.
-    pub fn finds_many(self) -> bool {
-        matches!(self, Self::Covariance | Self::Krylov | Self::Anchored)
-    }
-}
-
-impl fmt::Display for SolverKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for SolverKind {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        Self::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
-            let names: Vec<_> = Self::ALL.iter().map(|kind| kind.name()).collect();
-            Error::parameter("solver", text, format!("choose one of {}", names.join(", ")))
-        })
-    }
-}
+use crate::{Block, Certificate, Covariance, Driver, Error, Limits, Model, Outcome, Report, Summary};
 
 /// Where the momentum's λ₂ comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -123,16 +51,18 @@ impl MomentumChoice {
 /// ```
 #[derive(Clone, Debug)]
 pub struct FitConfig {
-    /// k, the number of components.
+    /// k, the number of components; the first guess where a share of variance is asked for.
     pub k: usize,
+    /// Asks for as many components as explain this share of the variance, in (0, 1].
+    pub variance_share: Option<f64>,
     /// The solver.
     pub solver: SolverKind,
     /// How rows are prepared.
     pub preprocessing: Preprocessing,
     /// When to stop.
     pub limits: Limits,
-    /// η of the stochastic solvers.
-    pub eta: f64,
+    /// η of the stochastic solvers; found from a sample of the rows where none is given.
+    pub eta: Option<f64>,
     /// λ₂ of the heavy ball solvers.
     pub momentum: MomentumChoice,
     /// |S|.
@@ -153,10 +83,11 @@ impl Default for FitConfig {
     fn default() -> Self {
         Self {
             k: 1,
-            solver: SolverKind::Covariance,
+            variance_share: None,
+            solver: SolverKind::Auto,
             preprocessing: Preprocessing::CENTER,
             limits: Limits::default(),
-            eta: 0.1,
+            eta: None,
             momentum: MomentumChoice::Adaptive,
             batch: Batch::Share(0.01),
             epoch: 100,
@@ -179,6 +110,8 @@ pub struct Fit {
     pub outcome: Outcome,
     /// The solver that ran.
     pub solver: SolverKind,
+    /// Why this solver.
+    pub chosen_because: String,
     /// One record for every outer iterate.
     pub history: Vec<Record>,
     /// Rows read by the solver, divided by n.
@@ -223,10 +156,21 @@ impl FitConfig {
             let advice = format!("{n} rows × {d} columns have from 1 to {most} components");
             return Err(Error::parameter("k", self.k, advice));
         }
-        if self.k > 1 && !self.solver.finds_many() {
-            let advice =
-                format!("solver {} finds one component; choose --solver covariance for more", self.solver);
-            return Err(Error::parameter("k", self.k, advice));
+        if let Some(share) = self.variance_share
+            && !(share > 0.0 && share <= 1.0)
+        {
+            return Err(Error::parameter(
+                "k",
+                share,
+                "a share of the variance lies above 0 and at most at 1",
+            ));
+        }
+        if (self.k > 1 || self.variance_share.is_some()) && !self.solver.finds_many() {
+            let advice = format!(
+                "solver {} finds one component; choose auto, covariance, krylov or anchored",
+                self.solver
+            );
+            return Err(Error::parameter("k", self.variance_share.unwrap_or(self.k as f64), advice));
         }
         self.limits.check()
     }
@@ -247,28 +191,50 @@ impl FitConfig {
             None => Covariance::with_map(matrix, map.clone()),
             Some(weights) => Covariance::with_map_and_weights(matrix, map.clone(), weights)?,
         };
-        let mut solver = self.solver(matrix.n_rows(), matrix.n_cols())?;
-        let mut driver = Driver::new(self.limits.clone());
-        for observer in observers {
-            driver = driver.observer(&mut **observer);
-        }
-        let report = driver.run(&mut *solver, &mut operator)?;
+        let mut run = self.clone();
+        let mut earlier = Reading::default();
+        let (report, chosen_because) = loop {
+            let (solver, chosen_because) = run.choose(matrix);
+            run.solver = solver;
+            if run.eta.is_none() && solver.needs_step_size() {
+                let suggestion = run.suggest_step_size(matrix, &map)?;
+                earlier.passes += suggestion.passes;
+                run.eta = Some(suggestion.eta);
+            }
+            let mut driver = Driver::new(run.limits.clone());
+            for observer in &mut *observers {
+                driver = driver.observer(&mut **observer);
+            }
+            let mut solver = run.solver(matrix.n_rows(), matrix.n_cols())?;
+            let report = driver.run(&mut *solver, &mut operator)?;
+            match run.grown(&report, map.total_variance(), matrix) {
+                None => break (report, chosen_because),
+                Some(larger) => {
+                    earlier.passes += report.passes;
+                    earlier.full_passes += report.read.full_passes;
+                    run = larger;
+                }
+            }
+        };
+        let (vectors, certificate) =
+            run.cut_to_share(report.vectors, report.certificate, map.total_variance());
         let summary = Summary {
             n: matrix.n_rows(),
             d: matrix.n_cols(),
             weight: statistics.weight(),
             preprocessing: self.preprocessing,
-            eigenvalues: report.certificate.eigenvalues.clone(),
+            eigenvalues: certificate.eigenvalues.clone(),
             total_variance: map.total_variance(),
         };
         Ok(Fit {
-            model: Model::new(&report.vectors, summary, &map)?,
-            certificate: report.certificate,
+            model: Model::new(&vectors, summary, &map)?,
+            certificate,
             outcome: report.outcome,
-            solver: self.solver,
+            solver: run.solver,
+            chosen_because,
             history: report.history,
-            passes: report.passes,
-            full_passes: report.read.full_passes,
+            passes: earlier.passes + report.passes,
+            full_passes: earlier.full_passes + report.read.full_passes,
             statistics_passes: 1.0,
             seconds: clock.seconds(),
             seed: self.seed,
@@ -276,14 +242,65 @@ impl FitConfig {
         })
     }
 
-    /// The solver these choices describe, for n rows and d columns.
+    /// The solver to run, and why.
+    fn choose(&self, matrix: &Matrix<'_>) -> (SolverKind, String) {
+        match self.solver {
+            SolverKind::Auto => auto::choose(matrix, self.k),
+            chosen => (chosen, "asked for".to_owned()),
+        }
+    }
+
+    fn suggest_step_size(&self, matrix: &Matrix<'_>, map: &RowMap) -> Result<Suggestion, Error> {
+        let epoch = Epoch::new(self.epoch)?;
+        let batch = self.batch.rows(matrix.n_rows())?;
+        suggest_step_size(matrix, map, self.solver, batch, epoch, self.replacement, self.seed)
+    }
+
+    /// With a share of variance asked for and not yet reached: the same with twice the components, starting from those found.
+    fn grown(&self, report: &Report, total_variance: f64, matrix: &Matrix<'_>) -> Option<Self> {
+        let share = self.variance_share?;
+        let most = matrix.n_rows().min(matrix.n_cols());
+        let explained: f64 = report.certificate.eigenvalues.iter().sum();
+        let enough =
+            explained >= share * total_variance || self.k == most || report.outcome == Outcome::Interrupted;
+        (!enough).then(|| Self {
+            k: (2 * self.k.max(4)).min(most),
+            start: Some(report.vectors.clone()),
+            ..self.clone()
+        })
+    }
+
+    /// The fewest leading components that explain the share of variance asked for.
+    fn cut_to_share(
+        &self,
+        vectors: Block,
+        certificate: Certificate,
+        total_variance: f64,
+    ) -> (Block, Certificate) {
+        let Some(share) = self.variance_share else { return (vectors, certificate) };
+        let mut explained = 0.0;
+        let enough = certificate.eigenvalues.iter().position(|x| {
+            explained += x;
+            explained >= share * total_variance
+        });
+        match enough {
+            Some(last) if last + 1 < vectors.p() => {
+                (vectors.leading(last + 1), certificate.leading(last + 1))
+            }
+            _ => (vectors, certificate),
+        }
+    }
+
+    /// The solver these choices describe, for n rows and d columns. [`SolverKind::Auto`] is `krylov` here, where nothing is
+    /// known of the data but its shape, and a step size not given is 0.1.
     pub fn solver(&self, n: usize, d: usize) -> Result<Box<dyn Solver>, Error> {
         let start = self.start.clone().map_or(Start::Random { seed: self.seed }, Start::Given);
+        let eta = self.eta.unwrap_or(0.1);
         let epoch = || Epoch::new(self.epoch);
         let sampler = || Sampler::new(n, self.batch.rows(n)?, self.replacement, self.seed);
         Ok(match self.solver {
             SolverKind::Covariance => Box::new(CovarianceSolver::new(d, self.k)?),
-            SolverKind::Krylov => {
+            SolverKind::Auto | SolverKind::Krylov => {
                 let sizes = KrylovSizes::suiting(self.k);
                 Box::new(Krylov::new(d, self.k, sizes, self.seed, self.start.as_ref())?)
             }
@@ -293,16 +310,23 @@ impl FitConfig {
             }
             SolverKind::Power => Box::new(Power::new(d, &start)?),
             SolverKind::PowerM => Box::new(PowerM::new(d, self.momentum.policy()?, &start)?),
-            SolverKind::Oja => Box::new(Oja::new(d, self.eta, epoch()?, sampler()?, &start)?),
-            SolverKind::VrPca => Box::new(VrPca::new(d, self.eta, epoch()?, sampler()?, &start)?),
+            SolverKind::Oja => Box::new(Oja::new(d, eta, epoch()?, sampler()?, &start)?),
+            SolverKind::VrPca => Box::new(VrPca::new(d, eta, epoch()?, sampler()?, &start)?),
             SolverKind::VrPowerM => {
                 Box::new(VrPowerM::new(d, epoch()?, self.momentum.policy()?, sampler()?, &start)?)
             }
             SolverKind::VrHbPower => {
-                Box::new(VrHbPower::new(d, self.eta, epoch()?, self.momentum.policy()?, sampler()?, &start)?)
+                Box::new(VrHbPower::new(d, eta, epoch()?, self.momentum.policy()?, sampler()?, &start)?)
             }
         })
     }
+}
+
+/// What was read before the last run.
+#[derive(Default)]
+struct Reading {
+    passes: f64,
+    full_passes: u64,
 }
 
 #[cfg(test)]
@@ -313,8 +337,8 @@ mod tests {
     #[test]
     fn defaults_are_those_of_the_command_line() {
         let config = FitConfig::default();
-        assert_eq!((config.k, config.eta, config.epoch, config.seed, config.threads), (1, 0.1, 100, 0, 0));
-        assert_eq!((config.solver, config.preprocessing), (SolverKind::Covariance, Preprocessing::CENTER));
+        assert_eq!((config.k, config.eta, config.epoch, config.seed, config.threads), (1, None, 100, 0, 0));
+        assert_eq!((config.solver, config.preprocessing), (SolverKind::Auto, Preprocessing::CENTER));
         assert_eq!((config.batch, config.momentum), (Batch::Share(0.01), MomentumChoice::Adaptive));
         assert_eq!(config.replacement, Replacement::Without);
         assert!(config.start.is_none());
