@@ -339,7 +339,8 @@ impl SparseNpzSink {
     fn set_aside(&mut self, rows: &Matrix<'_>) -> io::Result<()> {
         let (mut columns, mut values) = (Vec::new(), Vec::new());
         for l in 0..rows.n_rows() {
-            (columns.clear(), values.clear());
+            columns.clear();
+            values.clear();
             rows.for_each_in_row(l, |j, value| {
                 columns.extend((j as u32).to_le_bytes());
                 push_value(&mut values, value, self.single);
@@ -375,7 +376,7 @@ impl RowSink for SparseNpzSink {
         let mut zip = self.zip;
         let (n_entries, [n, d]) = (self.n_entries as usize, self.shape);
         // SciPy's index type is signed: i4 where the largest column fits.
-        let index_type = if d <= i32::MAX as usize { "<i4" } else { "<u4" };
+        let index_type = if i32::try_from(d).is_ok() { "<i4" } else { "<u4" };
         Self::take(&mut zip, "indices", &Header::bytes(index_type, &[n_entries]), self.columns)?;
         Self::take(&mut zip, "indptr", &Header::bytes("<i8", &[n + 1]), self.row_ends)?;
         zip.start("format", &Header::bytes("|S3", &[]))?;
