@@ -80,21 +80,20 @@ impl Archive {
     fn indices(&mut self, array: &str) -> Result<Vec<u64>, ReadError> {
         let found = self.array(array)?;
         let element = self.element(array, &found)?;
-        element.decode_indices(&found.bytes).ok_or_else(|| {
+        element.decode_indices(&found.bytes, Some).ok_or_else(|| {
             ReadError::malformed(&self.name, format!("`{array}` holds something else than numbers from 0 on"))
         })
     }
 
-    fn columns(&mut self, array: &str, bound: usize) -> Result<Vec<u32>, ReadError> {
-        let indices = self.indices(array)?;
-        let bound = bound.min(u32::MAX as usize + 1) as u64;
-        match indices.iter().find(|&&index| index >= bound) {
-            Some(index) => {
-                let text = format!("`{array}` holds {index}, but numbers below {bound} are expected");
-                Err(ReadError::malformed(&self.name, text))
-            }
-            None => Ok(indices.into_iter().map(|index| index as u32).collect()),
-        }
+    /// Row or column numbers, each below `bound`.
+    fn places(&mut self, array: &str, bound: usize) -> Result<Vec<u32>, ReadError> {
+        let found = self.array(array)?;
+        let element = self.element(array, &found)?;
+        let keep = |x: u64| u32::try_from(x).ok().filter(|&x| (x as usize) < bound);
+        element.decode_indices(&found.bytes, keep).ok_or_else(|| {
+            let text = format!("`{array}` holds something else than numbers from 0 to below {bound}");
+            ReadError::malformed(&self.name, text)
+        })
     }
 
     fn values(&mut self, array: &str) -> Result<Values, ReadError> {
@@ -190,13 +189,13 @@ fn sparse(archive: &mut Archive) -> Result<NpzSource, ReadError> {
     let block = match &format[..] {
         b"csr" => {
             let starts = archive.indices("indptr")?;
-            let columns = archive.columns("indices", d)?;
+            let columns = archive.places("indices", d)?;
             agree("indices", columns.len())?;
             compressed(pointers(starts, n, values.len()).map_err(malformed)?, columns, values)
         }
         b"csc" => {
             let starts = archive.indices("indptr")?;
-            let rows = archive.columns("indices", n)?;
+            let rows = archive.places("indices", n)?;
             agree("indices", rows.len())?;
             refuse_absurd_rows(n, archive.size, &name)?;
             let starts = pointers(starts, d, values.len()).map_err(malformed)?;
@@ -207,7 +206,7 @@ fn sparse(archive: &mut Archive) -> Result<NpzSource, ReadError> {
             Entries { n_rows: n, rows, columns, values }.into_block()
         }
         b"coo" => {
-            let (rows, columns) = (archive.columns("row", n)?, archive.columns("col", d)?);
+            let (rows, columns) = (archive.places("row", n)?, archive.places("col", d)?);
             agree("row", rows.len())?;
             agree("col", columns.len())?;
             refuse_absurd_rows(n, archive.size, &name)?;

@@ -121,8 +121,8 @@ proptest! {
     }
 }
 
-fn large_sparse() -> Matrix<'static> {
-    let (n, d) = (3000, 40);
+fn sparse_rows(n: usize) -> Matrix<'static> {
+    let d = 40;
     let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
     for l in 0..n {
         for j in (l % 7..d).step_by(1 + l % 5) {
@@ -134,16 +134,16 @@ fn large_sparse() -> Matrix<'static> {
     Csr::new(d, starts, columns, values).unwrap().into()
 }
 
-fn large_dense() -> Matrix<'static> {
-    let (n, d) = (2000, 17);
+fn dense_rows(n: usize) -> Matrix<'static> {
+    let d = 17;
     Dense::new((0..n * d).map(|i| (i as f64).sin()).collect(), n, d).unwrap().into()
 }
 
 #[test]
 fn every_format_passes_through_every_compression() {
     for extension in compressed_extensions() {
-        round_trip(&large_sparse(), &extension);
-        round_trip(&large_dense(), &extension);
+        round_trip(&sparse_rows(100), &extension);
+        round_trip(&dense_rows(100), &extension);
     }
 }
 
@@ -151,7 +151,7 @@ fn every_format_passes_through_every_compression() {
 fn every_format_converts_to_every_other() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: String| folder.path().join(name);
-    for matrix in [large_sparse(), large_dense()] {
+    for matrix in [sparse_rows(700), dense_rows(700)] {
         for from in Format::ALL {
             let input = path(format!("from.{}.zst", from.name()));
             write(&input, &matrix, &WriteOptions::default()).unwrap();
@@ -174,10 +174,27 @@ fn every_format_converts_to_every_other() {
 }
 
 #[test]
+fn text_of_many_chunks_keeps_its_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("x.csv"), folder.path().join("y.npy"));
+    let n = 1_300_000;
+    let text: Vec<String> = (0..n).map(|i| format!("{i},0.5\n")).collect();
+    std::fs::write(&input, text.concat()).unwrap();
+    convert(Input::path(&input), &ReadOptions::default(), &output, &WriteOptions::default()).unwrap();
+    for path in [&input, &output] {
+        let Matrix::DenseF32(x) = read(Input::path(path), &ReadOptions::default()).unwrap().matrix else {
+            panic!("these numbers are exact in f32")
+        };
+        assert_eq!(x.n_rows(), n);
+        assert!((0..n).all(|l| x.row(l) == [l as f32, 0.5]));
+    }
+}
+
+#[test]
 fn a_stream_is_converted_like_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let (input, output) = (folder.path().join("x.svm.xz"), folder.path().join("y.npz"));
-    let matrix = large_sparse();
+    let matrix = sparse_rows(3000);
     write(&input, &matrix, &WriteOptions::default()).unwrap();
     let stream = std::fs::File::open(&input).unwrap();
     let options = ReadOptions { format: Some(Format::Libsvm), ..ReadOptions::default() };
@@ -243,7 +260,7 @@ fn sparse_rows_are_not_made_dense_beyond_the_limit() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.npy");
     let options = WriteOptions { dense_limit: 1000, ..WriteOptions::default() };
-    let error = write(&path, &large_sparse(), &options).unwrap_err().to_string();
+    let error = write(&path, &sparse_rows(3000), &options).unwrap_err().to_string();
     assert!(
         error.contains("takes 960000 bytes, more than the limit of 1000: write .npz, .mtx or .svm"),
         "{error}"
@@ -255,6 +272,6 @@ fn sparse_rows_are_not_made_dense_beyond_the_limit() {
 #[test]
 fn a_name_without_a_format_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let error = write(&folder.path().join("x.bin"), &large_dense(), &WriteOptions::default()).unwrap_err();
+    let error = write(&folder.path().join("x.bin"), &dense_rows(50), &WriteOptions::default()).unwrap_err();
     assert!(error.to_string().contains("the name shows no format"), "{error}");
 }

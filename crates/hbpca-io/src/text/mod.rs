@@ -12,9 +12,9 @@ use rayon::prelude::*;
 use crate::ReadError;
 
 /// Bytes fetched at a time.
-const CHUNK: usize = 8 << 20;
+const CHUNK: usize = 4 << 20;
 /// Bytes parsed by one task: small enough to stay in cache, large enough to be worth a task.
-const PIECE: usize = 512 << 10;
+const PIECE: usize = 256 << 10;
 
 /// Something wrong at byte `at` of a piece.
 #[derive(Debug)]
