@@ -1,0 +1,263 @@
+//! Decimal numbers from bytes, correctly rounded.
+
+/// Powers of ten that are exact in f64.
+const POWERS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
+    1e19, 1e20, 1e21, 1e22,
+];
+
+/// The finite number that starts at `at`, and where it ends; `None` if there is no finite number.
+///
+/// Digits m·10ᵉ with m ≤ 2⁵³ and |e| ≤ 22 are one exact product or quotient of two exact f64, hence
+/// correctly rounded; everything else goes to the general algorithm.
+#[inline(always)]
+pub(crate) fn parse(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
+    let rest = bytes.get(at..)?;
+    let mut i = usize::from(matches!(rest.first(), Some(b'-' | b'+')));
+    let negative = rest.first() == Some(&b'-');
+    let start = i;
+    let mut mantissa = 0_u64;
+    i = digits(rest, i, &mut mantissa);
+    let mut n_digits = i - start;
+    let mut exponent = 0_i64;
+    if rest.get(i) == Some(&b'.') {
+        let point = i + 1;
+        i = digits(rest, point, &mut mantissa);
+        n_digits += i - point;
+        exponent = -((i - point).cast_signed() as i64);
+    }
+    if n_digits == 0 {
+        return None;
+    }
+    if matches!(rest.get(i), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(rest.get(i + 1), Some(b'-' | b'+')));
+        let first = i + 1 + sign;
+        let mut power = 0_u64;
+        let end = digits(rest, first, &mut power);
+        if end > first {
+            // Beyond a few digits the power only says "zero" or "infinite", which the general algorithm knows.
+            let power = if end - first > 6 { 1_000_000 } else { power.cast_signed() };
+            exponent += if rest[i + 1] == b'-' { -power } else { power };
+            i = end;
+        }
+    }
+    let magnitude = if n_digits <= 19 && mantissa <= 1 << 53 && exponent.unsigned_abs() <= 22 {
+        let power = POWERS[exponent.unsigned_abs() as usize];
+        if exponent < 0 { mantissa as f64 / power } else { mantissa as f64 * power }
+    } else {
+        general(&rest[start..i])?
+    };
+    Some((if negative { -magnitude } else { magnitude }, at + i))
+}
+
+/// Any decimal without a sign.
+#[cold]
+fn general(digits: &[u8]) -> Option<f64> {
+    fast_float2::parse::<f64, _>(digits).ok().filter(|x| x.is_finite())
+}
+
+/// Reads digits from `i` on into `number` (modulo 2⁶⁴) and says where they end.
+#[inline(always)]
+fn digits(bytes: &[u8], mut i: usize, number: &mut u64) -> usize {
+    while let Some(eight) = bytes.get(i..).and_then(<[u8]>::first_chunk::<8>) {
+        let (value, n) = leading_digits(u64::from_le_bytes(*eight));
+        *number = number.wrapping_mul(SHORT_POWERS[n]).wrapping_add(value);
+        i += n;
+        if n < 8 {
+            return i;
+        }
+    }
+    while let Some(&byte) = bytes.get(i) {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        *number = number.wrapping_mul(10).wrapping_add(u64::from(digit));
+        i += 1;
+    }
+    i
+}
+
+const SHORT_POWERS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+
+/// The number that the first bytes of `eight` (the first one lowest) write in decimal, and how many they are.
+/// No branch depends on their number, which in real files cannot be predicted.
+#[inline(always)]
+fn leading_digits(eight: u64) -> (u64, usize) {
+    const ALL: u64 = 0x0101_0101_0101_0101;
+    const EVEN: u64 = 0x0000_00FF_0000_00FF;
+    let values = eight ^ (ALL * 0x30);
+    // A byte above 9 sets its high bit here; carries only reach bytes after the first such one.
+    let others = (values.wrapping_add(ALL * 0x76) | values) & (ALL * 0x80);
+    let n = others.trailing_zeros() as usize / 8;
+    // Zeros in front: the digits move to the high bytes, which are the last of the eight.
+    let padded = values.checked_shl(64 - 8 * n as u32).unwrap_or(0);
+    // Neighbouring digits into pairs, pairs into fours, fours into the number.
+    let pairs = padded.wrapping_mul(10).wrapping_add(padded >> 8);
+    let high = (pairs & EVEN).wrapping_mul(0x000F_4240_0000_0064);
+    let low = ((pairs >> 16) & EVEN).wrapping_mul(0x0000_2710_0000_0001);
+    (high.wrapping_add(low) >> 32, n)
+}
+
+/// The unsigned whole number below 2³² that starts at `at`, and where it ends.
+#[inline]
+pub(crate) fn parse_index(bytes: &[u8], at: usize) -> Option<(u32, usize)> {
+    let mut number = 0;
+    let end = digits(bytes, at, &mut number);
+    // Ten digits cannot overflow 64 bits.
+    if end == at || end - at > 10 { None } else { Some((u32::try_from(number).ok()?, end)) }
+}
+
+/// The f32 nearest to the decimal `token`, whose nearest f64 is `value`.
+///
+/// Rounding twice goes wrong only where `value` is exactly half-way between two f32 (its 29 low bits are
+/// 100…0, or it is subnormal as f32): there the decimal itself must decide.
+pub(crate) fn to_f32(value: f64, token: &[u8]) -> f32 {
+    let half_way = value.to_bits() & 0x1FFF_FFFF == 0x1000_0000;
+    if half_way || value.abs() < f64::from(f32::MIN_POSITIVE) {
+        fast_float2::parse(token.strip_prefix(b"+").unwrap_or(token)).unwrap_or(value as f32)
+    } else {
+        value as f32
+    }
+}
+
+/// Why `token` is no finite number, for a message.
+pub(crate) fn complaint(token: &[u8]) -> String {
+    let text = String::from_utf8_lossy(token);
+    let text = text.trim();
+    if text.is_empty() {
+        return "a value is missing here: drop the row or fill in the value first".into();
+    }
+    if ["na", "n/a", "nan", "null", "none", "?", "-"].contains(&text.to_ascii_lowercase().as_str()) {
+        return format!(
+            "expected a number, found the missing value `{text}`: drop the row or fill it in first"
+        );
+    }
+    if text.parse::<f64>().is_ok() {
+        return format!("expected a finite number, found `{text}`: drop the row or replace the value first");
+    }
+    let shown: String = text.chars().take(40).collect();
+    if text.replace(',', ".").parse::<f64>().is_ok() {
+        return format!("expected a number, found `{shown}`: write a decimal point instead of the comma");
+    }
+    format!("expected a number, found `{shown}`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn whole(text: &str) -> Option<f64> {
+        parse(text.as_bytes(), 0).filter(|&(_, end)| end == text.len()).map(|(value, _)| value)
+    }
+
+    #[test]
+    fn decimals_are_those_of_the_standard_library() {
+        for text in [
+            "0",
+            "-0",
+            "+1",
+            "1.",
+            ".5",
+            "-.5e1",
+            "1e22",
+            "1e23",
+            "1E-22",
+            "9007199254740993",
+            "123456789012345678",
+            "0.1",
+            "1.7976931348623157e308",
+            "4.9e-324",
+            "2.2250738585072011e-308",
+            "1e-400",
+            "00000000000000000000012.50",
+            "0.000000000000000000000001",
+            "1e0000000005",
+            "9007199254740992e22",
+            "3.14159265358979323846264338327950288",
+        ] {
+            let expected: f64 = text.parse().unwrap();
+            assert_eq!(whole(text).map(f64::to_bits), Some(expected.to_bits()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_finite_number_is_none() {
+        for text in
+            ["", "-", ".", "e5", "nan", "inf", "-Infinity", "1e400", "1e99999999999999999999", "abc", "+-1"]
+        {
+            assert_eq!(whole(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_ends_where_it_ends() {
+        assert_eq!(parse(b"a12.5e3:7", 1), Some((12.5e3, 7)));
+        assert_eq!(parse(b"5e", 0), Some((5.0, 1)));
+        assert_eq!(parse(b"5e+x", 0), Some((5.0, 1)));
+        assert_eq!(parse(b"1", 5), None);
+        assert_eq!(parse_index(b"42:1", 0), Some((42, 2)));
+        assert_eq!(parse_index(b"4294967295", 0), Some((u32::MAX, 10)));
+        assert_eq!(parse_index(b"4294967296", 0), None);
+        assert_eq!(parse_index(b"99999999999999999999999", 0), None);
+        assert_eq!(parse_index(b":", 0), None);
+    }
+
+    #[test]
+    fn single_precision_is_not_rounded_twice() {
+        // 1 + 2⁻²⁴ is half-way between two f32; a little above it in decimal, f64 cannot see the difference.
+        let token = "1.000000059604644775390625000000000001";
+        let value = whole(token).unwrap();
+        assert_eq!((value as f32).to_bits(), 1.0_f32.to_bits(), "the naive way rounds down");
+        let expected: f32 = token.parse().unwrap();
+        assert_eq!(to_f32(value, token.as_bytes()).to_bits(), expected.to_bits());
+        assert_eq!(to_f32(whole("+1.5").unwrap(), b"+1.5").to_bits(), 1.5_f32.to_bits());
+    }
+
+    #[test]
+    fn complaints_say_what_is_wrong() {
+        assert!(complaint(b" ").contains("missing here"));
+        assert!(complaint(b"NA").contains("missing value `NA`"));
+        assert!(complaint(b"inf").contains("finite number, found `inf`"));
+        assert!(complaint(b"1,5").contains("decimal point"));
+        assert_eq!(complaint(b"abc"), "expected a number, found `abc`");
+    }
+
+    #[test]
+    fn every_number_of_leading_digits_is_read_at_once() {
+        for n in 0..=8 {
+            for end in [b'.', b'/', b':', b' ', b'\n', 0, 0xFF] {
+                let mut eight = [end; 8];
+                eight[..n].copy_from_slice(&b"98765432"[..n]);
+                let expected = std::str::from_utf8(&eight[..n]).unwrap().parse().unwrap_or(0);
+                assert_eq!(leading_digits(u64::from_le_bytes(eight)), (expected, n), "{eight:?}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_f64_survives_printing(bits: u64) {
+            let value = f64::from_bits(bits);
+            prop_assume!(value.is_finite());
+            for text in [format!("{value}"), format!("{value:e}")] {
+                prop_assert_eq!(whole(&text).map(f64::to_bits), Some(bits));
+            }
+        }
+
+        #[test]
+        fn any_f32_survives_printing(bits: u32) {
+            let value = f32::from_bits(bits);
+            prop_assume!(value.is_finite());
+            let text = format!("{value}");
+            prop_assert_eq!(to_f32(whole(&text).unwrap(), text.as_bytes()).to_bits(), bits);
+        }
+
+        #[test]
+        fn short_decimals_match_the_standard_library(text in "[+-]?[0-9]{1,12}(\\.[0-9]{0,12})?(e[+-]?[0-9]{1,2})?") {
+            let expected: f64 = text.parse().unwrap();
+            prop_assert_eq!(whole(&text).map(f64::to_bits), Some(expected.to_bits()));
+        }
+    }
+}
