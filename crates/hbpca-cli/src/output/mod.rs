@@ -1,8 +1,9 @@
 //! What people and scripts see: results on standard output, everything else on standard error.
 
-pub mod demo_page;
+
 pub mod json;
 pub mod number;
+pub mod page;
 pub mod progress;
 pub mod say;
 pub mod scree;

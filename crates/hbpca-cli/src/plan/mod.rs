@@ -2,9 +2,11 @@
 
 mod fit;
 mod source;
+mod table_output;
 
 pub use fit::FitPlan;
-pub use source::{Loaded, Source};
+pub use source::{Loaded, Source, kind};
+pub use table_output::{TableOutput, known_format};
 
 use std::path::Path;
 
@@ -13,7 +15,6 @@ use hbpca_io::{OutputFile, StoredModel};
 
 use crate::args::{PreparationArgs, ScaleArg, ThreadArgs, VerbosityArgs, WhitenArgs};
 use crate::exit::Failure;
-use crate::interrupt;
 use crate::output::say::Verbosity;
 
 /// Begins an output file, so that one that cannot be written is found before any work.
@@ -21,11 +22,7 @@ pub fn create(path: &Path) -> Result<OutputFile, Failure> {
     if path.is_dir() {
         return Err(Failure::output(path.display(), "it is a folder; name a file"));
     }
-    let file = OutputFile::create(path)?;
-    if let Some(temporary) = file.temporary() {
-        interrupt::unfinished(temporary);
-    }
-    Ok(file)
+    Ok(OutputFile::create(path)?)
 }
 
 /// Reads a model file.
