@@ -133,6 +133,9 @@ pub(crate) fn norm(x: &[f64]) -> f64 {
     if square.is_normal() && square < f64::MAX {
         return square.sqrt();
     }
+    if square.is_nan() {
+        return square;
+    }
     let largest = x.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
     if largest == 0.0 || !largest.is_finite() {
         return largest;
@@ -161,6 +164,8 @@ mod tests {
         }
         assert_eq!(norm(&[0.0; 3]).to_bits(), 0);
         assert_eq!(norm(&[]).to_bits(), 0);
+        assert!(norm(&[f64::NAN; 3]).is_nan() && norm(&[1.0, f64::NAN]).is_nan());
+        assert!(norm(&[1.0, f64::NEG_INFINITY]).is_infinite());
     }
 
     #[test]

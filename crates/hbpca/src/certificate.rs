@@ -39,7 +39,7 @@ pub struct Certificate {
     pub eigenvalues: Vec<f64>,
     /// rᵢ ≥ ‖Cwᵢ − θᵢwᵢ‖, rounding of the image included.
     pub residuals: Vec<f64>,
-    /// rᵢ/θ₁; 0 where all is zero.
+    /// rᵢ/θ₁; 0 where rᵢ is 0, infinite where only θ₁ is not positive.
     pub relative_residuals: Vec<f64>,
     /// \[θᵢ − rᵢ, θᵢ + rᵢ\] contains an eigenvalue of C.
     pub eigenvalue_intervals: Vec<[f64; 2]>,
@@ -68,7 +68,11 @@ impl Certificate {
             residuals.push(residual + image_error);
         }
         let orthonormality_loss = orthonormality_loss(vectors);
-        let spread = residuals.iter().map(|r| r * r).sum::<f64>().sqrt(); // ‖R‖_F
+        // ‖R‖_F/σ_min(W): Kahan's theorem for W = QS with orthonormal Q; WᵀW has no eigenvalue below 1 − loss.
+        let spread = match 1.0 - orthonormality_loss {
+            left if left > 0.0 => (residuals.iter().map(|r| r * r).sum::<f64>() / left).sqrt(),
+            _ => f64::INFINITY,
+        };
         let lowest = eigenvalues.iter().copied().fold(f64::INFINITY, f64::min);
 
         // Ky Fan: Σθᵢ ≤ λ₁ + … + λ_k, so that the trace leaves at most the rest for λ_{k+1}.
@@ -97,7 +101,7 @@ impl Certificate {
             .collect();
         let largest = eigenvalues.first().copied().unwrap_or(0.0);
         Self {
-            relative_residuals: residuals.iter().map(|r| if *r > 0.0 { r / largest } else { 0.0 }).collect(),
+            relative_residuals: residuals.iter().map(|r| relative(*r, largest)).collect(),
             eigenvalue_intervals: eigenvalues
                 .iter()
                 .zip(&residuals)
@@ -136,8 +140,17 @@ pub fn check(
     Ok(Certificate::new(pairs, operator.total_variance()))
 }
 
+/// r/θ₁; without a positive θ₁ to compare with, or for a number that is none, only r = 0 says anything.
+fn relative(residual: f64, largest: f64) -> f64 {
+    match residual / largest {
+        _ if residual == 0.0 => 0.0,
+        ratio if ratio >= 0.0 => ratio,
+        _ => f64::INFINITY,
+    }
+}
+
 /// θ = wᵀCw/wᵀw and ‖Cw − θw‖/‖w‖.
-fn ritz(w: &[f64], image: &[f64]) -> (f64, f64) {
+pub(crate) fn ritz(w: &[f64], image: &[f64]) -> (f64, f64) {
     let square = crate::block::dot(w, w);
     if square == 0.0 {
         return (0.0, 0.0);

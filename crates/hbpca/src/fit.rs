@@ -9,7 +9,10 @@ use crate::driver::Stopwatch;
 use crate::matrix::{ColumnStatistics, Matrix, Preprocessing, Replacement, Sampler};
 use crate::observe::{Observer, Record};
 use crate::policy::{AdaptiveMomentum, Batch, Momentum, OracleMomentum, Start};
-use crate::solver::{CovarianceSolver, Epoch, Oja, Power, PowerM, Solver, VrHbPower, VrPca, VrPowerM};
+use crate::solver::{
+    Anchored, AnchoredSizes, CovarianceSolver, Epoch, Krylov, KrylovSizes, Oja, Power, PowerM, Solver,
+    VrHbPower, VrPca, VrPowerM,
+};
 use crate::{Block, Certificate, Covariance, Driver, Error, Limits, Model, Outcome, Summary};
 
 /// The solvers by the names users type.
@@ -18,6 +21,10 @@ use crate::{Block, Certificate, Covariance, Driver, Error, Limits, Model, Outcom
 pub enum SolverKind {
     /// Form C in one pass, dense eigen-solve.
     Covariance,
+    /// Block Lanczos with thick restart.
+    Krylov,
+    /// Anchored block VR HB Power.
+    Anchored,
     /// Power iteration.
     Power,
     /// Power iteration with momentum.
@@ -34,8 +41,10 @@ pub enum SolverKind {
 
 impl SolverKind {
     /// Every solver, in the order of the documentation.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Covariance,
+        Self::Krylov,
+        Self::Anchored,
         Self::Power,
         Self::PowerM,
         Self::Oja,
@@ -48,6 +57,8 @@ impl SolverKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Covariance => "covariance",
+            Self::Krylov => "krylov",
+            Self::Anchored => "anchored",
             Self::Power => "power",
             Self::PowerM => "power-m",
             Self::Oja => "oja",
@@ -59,7 +70,7 @@ impl SolverKind {
 
     /// Whether the solver finds more than one component.
     pub fn finds_many(self) -> bool {
-        matches!(self, Self::Covariance)
+        matches!(self, Self::Covariance | Self::Krylov | Self::Anchored)
     }
 }
 
@@ -272,6 +283,14 @@ impl FitConfig {
         let sampler = || Sampler::new(n, self.batch.rows(n)?, self.replacement, self.seed);
         Ok(match self.solver {
             SolverKind::Covariance => Box::new(CovarianceSolver::new(d, self.k)?),
+            SolverKind::Krylov => {
+                let sizes = KrylovSizes::suiting(self.k);
+                Box::new(Krylov::new(d, self.k, sizes, self.seed, self.start.as_ref())?)
+            }
+            SolverKind::Anchored => {
+                let sizes = AnchoredSizes::suiting(n, self.k);
+                Box::new(Anchored::new(n, d, self.k, sizes, self.seed, self.start.as_ref())?)
+            }
             SolverKind::Power => Box::new(Power::new(d, &start)?),
             SolverKind::PowerM => Box::new(PowerM::new(d, self.momentum.policy()?, &start)?),
             SolverKind::Oja => Box::new(Oja::new(d, self.eta, epoch()?, sampler()?, &start)?),

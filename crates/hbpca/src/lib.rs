@@ -8,6 +8,7 @@ mod driver;
 mod error;
 mod fit;
 mod kernels;
+mod linalg;
 mod matrix;
 mod model;
 mod observe;
@@ -33,5 +34,6 @@ pub use operator::{
 };
 pub use policy::{AdaptiveMomentum, Batch, FixedMomentum, Momentum, OracleMomentum, SecondEigenvalue, Start};
 pub use solver::{
-    CovarianceSolver, Epoch, Oja, Pairs, Power, PowerM, Solver, StepParameters, VrHbPower, VrPca, VrPowerM,
+    Anchored, AnchoredSizes, CovarianceSolver, Epoch, Krylov, KrylovSizes, Oja, Pairs, Power, PowerM, Solver,
+    StepParameters, VrHbPower, VrPca, VrPowerM,
 };

@@ -3,11 +3,29 @@
 //! Every kernel is a plain function of slices, compiled for AVX-512, for AVX2 with FMA and for the baseline, and
 //! chosen at run time. Beside each stands a safe twin written as the formula, and a test that they agree.
 
-pub(crate) mod plain;
+#![allow(unsafe_code, reason = "intrinsics and raw pointers live here and nowhere else")]
+
+mod csr;
+mod dense;
+mod lanes;
+mod level;
+mod panel;
+#[cfg(test)]
+mod plain;
+mod summary;
+#[cfg(test)]
+mod tests;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 use std::ops::Range;
 
-pub(crate) use plain::{sum_csr, sum_dense, summarise_rows};
+pub(crate) use csr::sum_csr;
+pub(crate) use dense::sum_dense;
+#[allow(unreachable_pub, reason = "a public trait that users cannot name seals `Real`")]
+pub use lanes::Stored;
+use level::Level;
+pub(crate) use summary::summarise_rows;
 
 /// Rows of one chunk.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! The kernels written as their formulas, in safe code.
+//! The kernels written as their formulas, in safe code: what the fast ones are tested against.
 
 use std::ops::Range;
 

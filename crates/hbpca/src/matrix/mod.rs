@@ -21,7 +21,9 @@ pub(crate) use statistics::check_weights;
 use crate::Error;
 
 /// A storable number: `f32` or `f64`. All arithmetic is done in `f64`.
-pub trait Real: Copy + Send + Sync + PartialEq + std::fmt::Debug + Default + 'static {
+pub trait Real:
+    crate::kernels::Stored + Copy + Send + Sync + PartialEq + std::fmt::Debug + Default + 'static
+{
     /// The value as `f64`, exactly.
     fn to_f64(self) -> f64;
     /// The nearest value of this type.

@@ -46,7 +46,7 @@ impl Sampler {
         if batch == 0 {
             return Err(Error::parameter("batch", "0 rows", "give at least 1, or a share such as 1%"));
         }
-        if batch > n && replacement == Replacement::Without {
+        if n == 0 || (batch > n && replacement == Replacement::Without) {
             let advice = format!("the data has only {n} rows; give at most that, or a share such as 1%");
             return Err(Error::parameter("batch", format!("{batch} rows"), advice));
         }

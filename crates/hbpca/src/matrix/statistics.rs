@@ -171,11 +171,16 @@ impl ColumnStatistics {
     }
 
     fn refuse_not_finite(&self, matrix: &Matrix<'_>) -> Result<(), Error> {
-        let Some(column) = (0..self.n_cols()).find(|&j| !(self.mean[j] + self.squares[j]).is_finite()) else {
+        // Σx² = M₂ + w·mean² of a column, and their sum over all columns, bound every sum of products.
+        let sum_of_squares = |j: usize| self.squares[j] + self.weight * self.mean[j] * self.mean[j];
+        if (0..self.n_cols()).map(sum_of_squares).sum::<f64>().is_finite() {
             return Ok(());
-        };
+        }
+        let magnitude = |j: usize| self.max[j].max(-self.min[j]);
+        let first_largest = |a, b| if magnitude(b) > magnitude(a) { b } else { a };
+        let column = (0..self.n_cols()).fold(0, first_largest);
         Err(super::each_matrix!(matrix, x => x.first_not_finite())
-            .unwrap_or(Error::Overflow { column, magnitude: self.max[column].max(-self.min[column]) }))
+            .unwrap_or(Error::Overflow { column, magnitude: magnitude(column) }))
     }
 
     /// n.

@@ -67,7 +67,7 @@ impl Model {
         if k == 0 || Some(components.len()) != k.checked_mul(d) {
             return Err(Error::shape(
                 format!("numbers in {k} components of {d} columns"),
-                k * d,
+                k.saturating_mul(d),
                 components.len(),
             ));
         }

@@ -67,10 +67,14 @@ impl<O: CovarianceOperator> CovarianceOperator for Counted<O> {
         self.operator.image_rounding()
     }
 
+    fn passes_to_form(&self) -> u64 {
+        self.operator.passes_to_form()
+    }
+
     fn form(&mut self, c: &mut Block) -> Result<(), Error> {
         self.operator.form(c)?;
-        self.read.rows += self.n_rows() as u64;
-        self.read.full_passes += 1;
+        self.read.rows += self.passes_to_form() * self.n_rows() as u64;
+        self.read.full_passes += self.passes_to_form();
         Ok(())
     }
 }

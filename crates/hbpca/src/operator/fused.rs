@@ -147,8 +147,11 @@ impl CovarianceOperator for Covariance<'_> {
         if v.d() != d {
             return Err(Error::shape("coordinates of the vectors to multiply", d, v.d()));
         }
-        let mut scratch = std::mem::take(&mut self.scratch);
         reshape(out, d, p);
+        if p == 0 {
+            return Ok(());
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
 
         // V′ = D⁻¹V and c = V′ᵀμ.
         let scaled: &[f64] = match self.map.scale() {
@@ -246,6 +249,10 @@ impl CovarianceOperator for Covariance<'_> {
         }
         self.scratch = scratch;
         Ok(())
+    }
+
+    fn passes_to_form(&self) -> u64 {
+        1
     }
 
     fn form(&mut self, c: &mut Block) -> Result<(), Error> {

@@ -36,6 +36,9 @@ impl Rows<'_> {
     }
 }
 
+/// Unit vectors multiplied at a time where C is formed by products.
+const UNITS: usize = 32;
+
 /// A covariance matrix known through its products with blocks of vectors.
 ///
 /// Only [`sum_rows`](Self::sum_rows) and three numbers are needed; the rest follows. A solver that works on this
@@ -66,13 +69,17 @@ pub trait CovarianceOperator {
     /// `out` ← C_S V with C_S = (1/|S|)Σ_{l∈S} aₗaₗᵀ.
     fn apply_batch(&mut self, rows: &[usize], v: &Block, out: &mut Block) -> Result<(), Error> {
         self.sum_rows(Rows::Batch(rows), v, out)?;
-        out.scale(1.0 / rows.len() as f64);
+        out.scale(1.0 / rows.len().max(1) as f64); // an empty sum stays zero
         Ok(())
+    }
+
+    /// Full passes that [`form`](Self::form) reads.
+    fn passes_to_form(&self) -> u64 {
+        self.dim().div_ceil(UNITS) as u64
     }
 
     /// `c` ← C itself, d×d. Without a better way, by products with unit vectors: d/32 passes.
     fn form(&mut self, c: &mut Block) -> Result<(), Error> {
-        const UNITS: usize = 32;
         let d = self.dim();
         *c = Block::zeros(d, d);
         let mut image = Block::zeros(d, UNITS.min(d));
@@ -104,6 +111,9 @@ impl<O: CovarianceOperator + ?Sized> CovarianceOperator for &mut O {
     }
     fn image_rounding(&self) -> f64 {
         (**self).image_rounding()
+    }
+    fn passes_to_form(&self) -> u64 {
+        (**self).passes_to_form()
     }
     fn form(&mut self, c: &mut Block) -> Result<(), Error> {
         (**self).form(c)

@@ -69,6 +69,10 @@ impl<C: Communicator> CovarianceOperator for Sharded<'_, C> {
         self.communicator.all_reduce_sum(out.values_mut())
     }
 
+    fn passes_to_form(&self) -> u64 {
+        1
+    }
+
     fn form(&mut self, c: &mut Block) -> Result<(), Error> {
         self.local.form(c)?;
         c.scale(self.local.n_rows() as f64 / self.n_rows as f64);

@@ -12,7 +12,7 @@
 use faer::{MatRef, Side};
 
 use super::{Pairs, Solver};
-use crate::certificate::Next;
+use crate::certificate::{Next, ritz};
 use crate::operator::rounding_of_sum;
 use crate::{Block, CovarianceOperator, Error};
 
@@ -24,16 +24,30 @@ pub struct CovarianceSolver {
     images: Block,
     image_error: f64,
     next: Next,
+    /// What a look reads.
+    passes: u64,
 }
 
 impl CovarianceSolver {
     /// k ≤ d components.
     pub fn new(d: usize, k: usize) -> Result<Self, Error> {
-        if k == 0 || k > d {
-            return Err(Error::parameter("k", k, format!("give a number of components from 1 to {d}")));
-        }
+        super::check_components(k, d)?;
         let (vectors, images) = (Block::zeros(d, k), Block::zeros(d, k));
-        Ok(Self { k, vectors, images, image_error: 0.0, next: Next::Unknown })
+        Ok(Self { k, vectors, images, image_error: 0.0, next: Next::Unknown, passes: 1 })
+    }
+
+    /// Orders the columns by the Rayleigh quotients that are certified: where eigenvalues agree to rounding their order is
+    /// not the eigen-solver's.
+    fn sort_descending(&mut self) {
+        let theta: Vec<f64> =
+            (0..self.k).map(|c| ritz(&self.vectors.column(c), &self.images.column(c)).0).collect();
+        let mut order: Vec<usize> = (0..self.k).collect();
+        order.sort_by(|a, b| theta[*b].total_cmp(&theta[*a]));
+        for block in [&mut self.vectors, &mut self.images] {
+            let before = block.clone();
+            let rows = block.values_mut().chunks_exact_mut(self.k).zip(before.values().chunks_exact(self.k));
+            rows.for_each(|(row, before)| row.iter_mut().zip(&order).for_each(|(x, &c)| *x = before[c]));
+        }
     }
 }
 
@@ -50,6 +64,7 @@ impl Solver for CovarianceSolver {
         let (d, k) = (operator.dim(), self.k);
         let mut c = Block::zeros(0, 0);
         operator.form(&mut c)?; // 1
+        self.passes = operator.passes_to_form();
         // 2; eigenvalues ascend. Scaling to trace 1 keeps tiny and huge data within the solver's range.
         let trace = operator.total_variance();
         let scale = if trace > 0.0 { trace } else { 1.0 };
@@ -71,6 +86,7 @@ impl Solver for CovarianceSolver {
                 self.images.values_mut()[j * k + c] = product[(j, c)] * scale;
             }
         }
+        self.sort_descending();
         // ‖C‖_F ≤ trace C bounds the rounding of the small product; the dense solver is backward stable with the same size.
         self.image_error = operator.image_rounding() + 2.0 * rounding_of_sum(d) * trace;
         self.next = match k < d {
@@ -89,6 +105,6 @@ impl Solver for CovarianceSolver {
     }
 
     fn passes_ahead(&self, _n_rows: usize) -> f64 {
-        1.0
+        self.passes as f64
     }
 }

@@ -3,7 +3,10 @@
 //! A solver does one step at a time and never prints, times, seeds or decides to stop: that is the
 //! [`Driver`](crate::Driver)'s part. The files read like the boxes of `docs/paper/algorithms.md`, line numbers included.
 
+mod anchored;
+mod basis;
 mod covariance;
+mod krylov;
 mod oja;
 mod power;
 mod power_m;
@@ -11,7 +14,9 @@ mod vr_hb_power;
 mod vr_pca;
 mod vr_power_m;
 
+pub use anchored::{Anchored, AnchoredSizes};
 pub use covariance::CovarianceSolver;
+pub use krylov::{Krylov, KrylovSizes};
 pub use oja::Oja;
 pub use power::Power;
 pub use power_m::PowerM;
@@ -104,4 +109,20 @@ fn check_positive_step(eta: f64) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::parameter("eta", eta, "the step size must be positive and finite; try 0.1, or auto"))
+}
+
+/// k runs from 1 to d.
+fn check_components(k: usize, d: usize) -> Result<(), Error> {
+    if k == 0 || k > d {
+        return Err(Error::parameter("k", k, format!("give a number of components from 1 to {d}")));
+    }
+    Ok(())
+}
+
+/// Start vectors have d finite coordinates and are not zero.
+fn check_start(start: &Block, d: usize) -> Result<(), Error> {
+    for c in 0..start.p() {
+        crate::Start::Given(Block::from_vector(start.column(c))).vector(d)?;
+    }
+    Ok(())
 }

@@ -76,10 +76,10 @@ impl Solver for PowerM {
 }
 
 /// The scaling scheme: w_t and w_{t+1} divided by ‖w_{t+1}‖, which leaves the directions as they are. Where w_{t+1}
-/// vanished, w_t stands in for it.
+/// vanished or left the range of f64, w_t stands in for it.
 pub(super) fn scale_pair(w_t: &mut Block, w_next: &mut Block) {
     let norm = w_next.norm();
-    if norm > 0.0 {
+    if norm > 0.0 && norm.is_finite() {
         w_t.scale(1.0 / norm);
         w_next.scale(1.0 / norm);
     } else {

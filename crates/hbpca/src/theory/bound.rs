@@ -72,6 +72,9 @@ pub struct ProvedStep {
 
 impl LiteralBound {
     /// For d dimensions and c̄ = `worst_batch` = max‖C_S − C‖²/K over all batches (at least 1, because K is a mean).
+    ///
+    /// # Errors
+    /// For d < 2 and for c̄ below 1 or not finite.
     pub fn new(problem: Problem, d: usize, worst_batch: f64) -> Result<Self, Error> {
         if d < 2 {
             return Err(Error::parameter(
@@ -89,11 +92,15 @@ impl LiteralBound {
     }
 
     /// The same bound with other constants.
+    #[must_use]
     pub fn with_constants(self, constants: BoundConstants) -> Self {
         Self { constants, ..self }
     }
 
     /// g, h and ρ for VR HB Power with the step η; O(m).
+    ///
+    /// # Errors
+    /// For η outside (0, 1].
     pub fn rate(&self, eta: f64) -> Result<LiteralRate, Error> {
         check_heavy_ball_eta(eta)?;
         Ok(self.literal(eta))
@@ -166,6 +173,9 @@ fn ln_add(a: f64, b: f64) -> f64 {
 /// assert!(theorem_bound(1.5, 3, 0.5).is_err()); // says nothing: choose a smaller step
 /// # Ok::<(), hbpca::Error>(())
 /// ```
+///
+/// # Errors
+/// For a rate outside \[0, 1), where the theorem says nothing, and for c outside (0, 1].
 pub fn theorem_bound(rate: f64, epochs: u32, squared_cosine: f64) -> Result<f64, Error> {
     if !(0.0..1.0).contains(&rate) {
         let advice = "the theorem holds for rates in [0, 1); choose a smaller step size or a larger batch";
@@ -194,7 +204,7 @@ mod tests {
                 let ra = factor * a1 * a1 + 4.0 * eta * eta * k;
                 let p0 = 2.0 * norm_squared(2.0 * a1, b) + 8.0 * eta * eta * c * k;
                 let p1 = |t: usize| -> f64 {
-                    let sum: f64 = (0..t).map(|l| r(ra, 2.0 * b * b, t - l - 1) * p0.powi(l as i32)).sum();
+                    let sum: f64 = (0..t).map(|l| r(ra, 2.0 * b * b, t - l - 1) * p0.powf(l as f64)).sum();
                     16.0 * l1 * l1 * k * sum
                 };
                 let sum: f64 = (1..m).map(|t| q(4.0 * b, b, m - t - 1) * p1(t)).sum();

@@ -83,11 +83,17 @@ impl Problem {
     /// assert!(large.g < small.g && large.h > small.h); // the trade that the step size makes
     /// # Ok::<(), hbpca::Error>(())
     /// ```
+    ///
+    /// # Errors
+    /// For a step outside the range of the method.
     pub fn contraction(&self, method: Method) -> Result<Contraction, Error> {
         self.contraction_from(method, ErrorDirection::Second)
     }
 
     /// The same for another direction of the error.
+    ///
+    /// # Errors
+    /// For a step outside the range of the method.
     pub fn contraction_from(&self, method: Method, direction: ErrorDirection) -> Result<Contraction, Error> {
         method.check()?;
         Ok(self.model(method, direction))
@@ -108,7 +114,10 @@ impl Problem {
 
     fn noise_with_momentum(&self, method: Method, s: Separation, direction: ErrorDirection) -> f64 {
         let eta = method.eta();
-        let kappa = (2.0 * eta / s.growth).powi(2) * self.variance();
+        let kappa = (2.0 * eta * self.variance().sqrt() / s.growth).powi(2);
+        if kappa == f64::INFINITY {
+            return kappa;
+        }
         let omega = (-2.0 * s.delta).exp();
         // 1 − cos φ₀ = ηλ₂/(1−η+ηλ₂).
         let one_minus_cos = match direction {
@@ -138,7 +147,10 @@ impl Problem {
 
     fn noise_without_momentum(&self, method: Method, s: Separation, direction: ErrorDirection) -> f64 {
         let eta = method.eta();
-        let kappa = (eta / s.growth).powi(2) * self.variance();
+        let kappa = (eta * self.variance().sqrt() / s.growth).powi(2);
+        if kappa == f64::INFINITY {
+            return kappa;
+        }
         let omega = (-2.0 * s.delta).exp();
         // c_t(λ_k)/c_t(λ₁) = e^{−tδ_k}, smallest for λ_k = 0.
         let delta = match direction {
@@ -167,14 +179,13 @@ mod tests {
     fn quadratic(problem: &Problem, method: Method, source: impl Fn(usize) -> f64) -> f64 {
         let (eta, m) = (method.eta(), problem.epoch());
         let (l1, l2) = (problem.lambda1(), problem.lambda2());
-        let plain = |lambda: f64, t: usize| (1.0 + eta * lambda).powi(2 * t as i32);
+        let plain = |lambda: f64, t: usize| (1.0 + eta * lambda).powf(2.0 * t as f64);
         let (b, factor) = ((1.0 - eta + eta * l2).powi(2), 4.0 * eta * eta * problem.variance());
         let alpha = |lambda: f64| 4.0 * (1.0 - eta + eta * lambda).powi(2);
-        let (factor, pt, qt): (f64, Box<dyn Fn(f64, usize) -> f64>, Box<dyn Fn(usize) -> f64>) = match method
-        {
-            Method::VrPca { .. } => (factor / 4.0, Box::new(plain), Box::new(move |t| plain(l2, t))),
-            _ => (factor, Box::new(move |l, t| p(alpha(l), b, t)), Box::new(move |t| q(4.0 * b, b, t))),
-        };
+        let momentum = !matches!(method, Method::VrPca { .. });
+        let factor = if momentum { factor } else { factor / 4.0 };
+        let pt = |l: f64, t: usize| if momentum { p(alpha(l), b, t) } else { plain(l, t) };
+        let qt = |t: usize| if momentum { q(4.0 * b, b, t) } else { plain(l2, t) };
         let mut e = vec![0.0];
         for t in 1..=m {
             let noise: f64 = (1..t).map(|s| qt(t - s - 1) * e[s]).sum();
@@ -196,7 +207,7 @@ mod tests {
             let b = (1.0 - eta + eta * l2).powi(2);
             let hb = Method::VrHbPower { eta };
             let root_p = |l: f64, t| p(4.0 * (1.0 - eta + eta * l).powi(2), b, t).sqrt();
-            let root_plain = |l: f64, t: usize| (1.0 + eta * l).powi(t as i32);
+            let root_plain = |l: f64, t: usize| (1.0 + eta * l).powf(t as f64);
             // Worst direction: λ_k = 0 in c_t(α_k) = √βᵗ cos(tφ₀), until tφ₀ reaches π.
             let phi0 = ((1.0 - eta) / (1.0 - eta + eta * l2)).acos();
             let lowest = |t: usize| b.powf(t as f64 / 2.0) * (t as f64 * phi0).min(std::f64::consts::PI).cos();

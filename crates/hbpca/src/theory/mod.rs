@@ -10,7 +10,7 @@
 //! ```
 //! use hbpca::theory::{Method, Problem, best_step_size};
 //! // ijcnn1, standardised, with batches of 1 % of the rows.
-//! let problem = Problem::new(2.524_889_52, 2.505_059_24, 0.15, 100)?;
+//! let problem = Problem::new(2.524_889_52, 2.505_059_24, 0.155, 100)?;
 //! let best = best_step_size(&problem);
 //! let full_step = problem.contraction(Method::VrPowerM)?;
 //! assert!(best.contraction.rate() < 1.0 && full_step.rate() > 1.0); // η = 1 diverges, a smaller η converges

@@ -21,6 +21,9 @@ impl Problem {
     /// let error = Problem::new(1.0, 1.0, 0.01, 20).unwrap_err().to_string();
     /// assert!(error.starts_with("lambda2 = 1: must be below lambda1 = 1"));
     /// ```
+    ///
+    /// # Errors
+    /// For values that are negative, not finite or out of order, and for m < 2.
     pub fn new(lambda1: f64, lambda2: f64, variance: f64, epoch: usize) -> Result<Self, Error> {
         let finite = |name, value: f64| {
             if value >= 0.0 && value.is_finite() {

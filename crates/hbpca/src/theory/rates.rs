@@ -69,11 +69,17 @@ impl Problem {
     /// assert!(momentum < 1e-2 * plain); // acceleration: √Δ instead of Δ in the exponent
     /// # Ok::<(), hbpca::Error>(())
     /// ```
+    ///
+    /// # Errors
+    /// For a step outside the range of the method.
     pub fn g(&self, method: Method) -> Result<f64, Error> {
         Ok(self.ln_g(method)?.exp())
     }
 
     /// ln g, finite where g underflows; −∞ where g = 0 (λ₂ = 0 and a full step).
+    ///
+    /// # Errors
+    /// For a step outside the range of the method.
     pub fn ln_g(&self, method: Method) -> Result<f64, Error> {
         method.check()?;
         Ok(Separation::new(self, method).ln_g(self.epoch()))
@@ -100,9 +106,9 @@ mod tests {
                 let quotient = p(4.0 * b * b, b * b, m) / p(4.0 * a1 * a1, b * b, m);
                 let root =
                     (2.0 - 2.0 * eta + eta * (lambda1 + lambda2)).sqrt() * (eta * (lambda1 - lambda2)).sqrt();
-                let power = m as i32;
+                let power = m as f64;
                 let table =
-                    (2.0 * b.powi(power) / ((a1 + root).powi(power) + (a1 - root).powi(power))).powi(2);
+                    (2.0 * b.powf(power) / ((a1 + root).powf(power) + (a1 - root).powf(power))).powi(2);
                 // Both references lose ε·m times the conditioning of arcosh at a₁/b, at most 1/√(a₁/b − 1).
                 let tolerance = 64.0 * f64::EPSILON * m as f64 / (a1 / b - 1.0).sqrt().min(1.0);
                 assert!((g / quotient - 1.0).abs() < tolerance, "{g} {quotient}");
@@ -146,7 +152,7 @@ mod tests {
     fn without_a_second_eigenvalue_the_full_step_is_exact() {
         let problem = Problem::new(1.0, 0.0, 0.0, 2).unwrap();
         assert_eq!(problem.g(Method::VrPowerM).unwrap().to_bits(), 0);
-        assert_eq!(problem.ln_g(Method::VrPowerM).unwrap(), f64::NEG_INFINITY);
+        assert!(problem.ln_g(Method::VrPowerM).unwrap() < f64::MIN);
     }
 
     #[test]

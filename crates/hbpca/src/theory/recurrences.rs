@@ -189,7 +189,7 @@ mod tests {
                 // exp(ln x) carries ε·|ln x| and the phase tφ ≤ 4t; oscillating values err relative to their
                 // envelopes βᵗ and (t+1)²βᵗ.
                 let scale = 8.0 * EPS * (1.0 + t as f64) * (2.0 + a.max(1.0).ln().abs());
-                let envelope = b.powi(t as i32);
+                let envelope = b.powf(t as f64);
                 assert!(
                     (p(a, b, t) - p4 / 4.0).abs() <= scale * (p4 / 4.0).max(envelope),
                     "p {alpha} {beta} {t}"
@@ -227,7 +227,7 @@ mod tests {
         let (want, tolerance) = (t as f64 * 4.0_f64.ln(), 4.0 * EPS * t as f64 * 4.0_f64.ln());
         assert!((ln_p(4.0, 0.0, t) - (want - 4.0_f64.ln())).abs() < tolerance);
         assert!((ln_q(4.0, 0.0, t) - want).abs() < tolerance && (ln_r(4.0, 0.0, t) - want).abs() < tolerance);
-        assert_eq!(ln_p(0.0, 0.0, 3), f64::NEG_INFINITY);
+        assert!(ln_p(0.0, 0.0, 3) < f64::MIN);
         assert_eq!((p(0.0, 0.0, 0), q(0.0, 0.0, 0), r(0.0, 0.0, 0)), (1.0, 1.0, 1.0));
     }
 
@@ -275,7 +275,7 @@ mod tests {
         fn closed_form_equals_recurrence(alpha in 0.0..8.0_f64, beta in 0.0..2.0_f64, t in 0_usize..60) {
             // Closed form: ε·(|ln x| + phase), relative to the envelope.
             let growth = ((t + 1) as f64) * 16.0 * EPS;
-            let envelope = beta.powi(t as i32);
+            let envelope = beta.powf(t as f64);
             let (by_steps, closed) = (p_by_recurrence(alpha, beta, t), p(alpha, beta, t));
             let tolerance = recurrence_error(alpha, beta, t, p) + growth * closed.max(envelope) + 1e-300;
             prop_assert!((by_steps - closed).abs() <= tolerance, "p {by_steps} {closed} {tolerance}");
@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn at_four_beta_the_values_are_powers() {
         for (beta, t) in [(0.5_f64, 7), (2.0, 12), (1.0, 100)] {
-            let tolerance = 4.0 * EPS * (t as f64 * beta.ln().abs() + 10.0);
+            let tolerance = 4.0 * EPS * (f64::from(t) * beta.ln().abs() + 10.0);
             let power = beta.powi(t);
             let t = t as usize;
             assert!((p(4.0 * beta, beta, t) / power - 1.0).abs() < tolerance);

@@ -66,6 +66,8 @@ pub(super) struct BestShift {
 
 /// The shift ≥ 0 with the smallest `ln_rate`.
 pub(super) fn minimise_over_shift(lambda1: f64, ln_rate: impl Fn(f64) -> f64) -> BestShift {
+    // ∞ − ∞ at the ends of the range of f64 is no rate at all.
+    let ln_rate = |shift: f64| Some(ln_rate(shift)).filter(|x| !x.is_nan()).unwrap_or(f64::INFINITY);
     let at = |z: f64| {
         let shift = lambda1 * z.exp();
         BestShift { shift, objective: ln_rate(shift) }
@@ -170,6 +172,17 @@ mod tests {
     fn huge_noise_still_finds_a_converging_step() {
         let best = best_step_size(&Problem::new(1.0, 0.5, 1e60, 10).unwrap());
         assert!(best.contraction.ln_rate < 0.0 && best.eta < 1e-10, "{best:?}");
+    }
+
+    #[test]
+    fn eigenvalues_near_the_ends_of_the_range_of_f64_do_no_harm() {
+        for lambda1 in [1e-300, 1e-150, 1e150, 1e300] {
+            let problem = Problem::new(lambda1, 0.5 * lambda1, 0.1 * lambda1.min(1.0), 10).unwrap();
+            for best in [best_step_size(&problem), best_step_size_vr_pca(&problem)] {
+                assert!(best.eta > 0.0 && best.eta.is_finite(), "{lambda1:e}: {best:?}");
+                assert!(!best.contraction.ln_rate.is_nan(), "{lambda1:e}: {best:?}");
+            }
+        }
     }
 
     #[test]

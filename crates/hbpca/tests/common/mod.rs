@@ -1,6 +1,8 @@
 //! Data with a known spectrum, and a dense eigen-solver to compare with.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub mod sound;
+
 use faer::{Mat, Side};
 use hbpca::{Block, CovarianceOperator, Csr, Dense, Error, Matrix, Preprocessing, Rows};
 
@@ -36,15 +38,35 @@ fn orthonormal(n: usize, d: usize, centred: bool, rng: &mut Xorshift) -> Mat<f64
 /// n×d rows whose covariance (means are zero) has exactly the eigenvalues `lambda`, up to rounding, and its
 /// eigenvectors as the columns of a d×d block.
 pub fn with_spectrum(n: usize, lambda: &[f64], seed: u64) -> (Vec<f64>, Block) {
-    let d = lambda.len();
+    with_leading_spectrum(n, lambda.len(), lambda, seed)
+}
+
+/// The same for rows of any width: at most min(n, d) eigenvalues, the others zero; the eigenvectors of those given.
+/// Means are zero where n exceeds the number of eigenvalues.
+pub fn with_leading_spectrum(n: usize, d: usize, lambda: &[f64], seed: u64) -> (Vec<f64>, Block) {
+    let r = lambda.len();
     let mut rng = Xorshift(seed.wrapping_mul(2) + 1);
-    let q = orthonormal(n, d, n > d, &mut rng);
-    let u = orthonormal(d, d, false, &mut rng);
-    let scaled = Mat::from_fn(n, d, |i, j| q[(i, j)] * (n as f64 * lambda[j]).sqrt());
+    let q = orthonormal(n, r, n > r, &mut rng);
+    let u = orthonormal(d, r, false, &mut rng);
+    let scaled = Mat::from_fn(n, r, |i, j| q[(i, j)] * (n as f64 * lambda[j]).sqrt());
     let x = scaled * u.transpose();
     let rows = (0..n).flat_map(|i| (0..d).map(move |j| (i, j))).map(|at| x[at]).collect();
-    let vectors = (0..d).flat_map(|i| (0..d).map(move |j| (i, j))).map(|at| u[at]).collect();
-    (rows, Block::from_values(d, d, vectors).unwrap())
+    let vectors = (0..d).flat_map(|i| (0..r).map(move |j| (i, j))).map(|at| u[at]).collect();
+    (rows, Block::from_values(d, r, vectors).unwrap())
+}
+
+/// Any rotation of d dimensions: orthonormal columns of a d×d block.
+pub fn rotation(d: usize, seed: u64) -> Block {
+    let q = orthonormal(d, d, false, &mut Xorshift(seed.wrapping_mul(2) + 1));
+    Block::from_values(d, d, (0..d).flat_map(|i| (0..d).map(move |j| (i, j))).map(|at| q[at]).collect())
+        .unwrap()
+}
+
+/// Rows times the transpose of a d×d block: every row x becomes Qx.
+pub fn rotate(rows: &[f64], q: &Block) -> Vec<f64> {
+    let d = q.d();
+    let turn = |x: &[f64], i: usize| (0..d).map(|j| q.get(i, j) * x[j]).sum::<f64>();
+    rows.chunks_exact(d).flat_map(|x| (0..d).map(|i| turn(x, i)).collect::<Vec<_>>()).collect()
 }
 
 /// A geometric spectrum 1, ratio, ratio², … of d values.
@@ -63,6 +85,17 @@ pub fn dense_f32(values: &[f64], d: usize) -> Matrix<'static> {
 
 /// Compressed rows of the entries that are not zero.
 pub fn csr(values: &[f64], d: usize) -> Matrix<'static> {
+    let (starts, columns, kept) = compress(values, d);
+    Csr::new(d, starts, columns, kept).unwrap().into()
+}
+
+pub fn csr_f32(values: &[f64], d: usize) -> Matrix<'static> {
+    let (starts, columns, kept) = compress(values, d);
+    let kept: Vec<f32> = kept.into_iter().map(|x| x as f32).collect();
+    Csr::new(d, starts, columns, kept).unwrap().into()
+}
+
+fn compress(values: &[f64], d: usize) -> (Vec<usize>, Vec<u32>, Vec<f64>) {
     let (mut starts, mut columns, mut kept) = (vec![0], Vec::new(), Vec::new());
     for row in values.chunks_exact(d) {
         for (j, &x) in row.iter().enumerate().filter(|(_, x)| **x != 0.0) {
@@ -71,8 +104,35 @@ pub fn csr(values: &[f64], d: usize) -> Matrix<'static> {
         }
         starts.push(columns.len());
     }
-    Csr::new(d, starts, columns, kept).unwrap().into()
+    (starts, columns, kept)
 }
+
+/// The same values stored in every way: f64 and f32, dense and compressed.
+pub fn every_storage(values: &[f64], d: usize) -> [(&'static str, Matrix<'static>); 4] {
+    [
+        ("dense f64", dense(values.to_vec(), d)),
+        ("dense f32", dense_f32(values, d)),
+        ("csr f64", csr(values, d)),
+        ("csr f32", csr_f32(values, d)),
+    ]
+}
+
+/// All entries of a matrix as f64, row-major.
+pub fn entries(x: &Matrix<'_>) -> Vec<f64> {
+    let mut values = vec![0.0; x.n_rows() * x.n_cols()];
+    for (l, row) in values.chunks_exact_mut(x.n_cols()).enumerate() {
+        x.for_each_in_row(l, |j, v| row[j] = v);
+    }
+    values
+}
+
+pub const EVERY_PREPROCESSING: [Preprocessing; 5] = [
+    Preprocessing::NONE,
+    Preprocessing::CENTER,
+    Preprocessing::STANDARDIZE,
+    Preprocessing::UNIT_RANGE,
+    Preprocessing { centering: hbpca::Centering::Mean, scaling: hbpca::Scaling::MinMax },
+];
 
 /// n×d values of which about `share` are not zero, with means away from zero.
 pub fn sparse_values(n: usize, d: usize, share: f64, seed: u64) -> Vec<f64> {

@@ -1,0 +1,248 @@
+//! How close a pass comes to plainly reading the data:
+//! `cargo run --release -p hbpca --example pass_speed [megabytes] [dense|sparse|growth]`.
+//!
+//! Every time is the smallest of several rounds, and rounds are interleaved, so that a slow spell of the machine
+//! hits all lines of a table alike. "× read" compares with adding up the same bytes on the same threads.
+
+use std::error::Error;
+use std::ops::AddAssign;
+use std::time::{Duration, Instant};
+
+use hbpca::{
+    Block, ColumnStatistics, Covariance, CovarianceOperator, Csr, Dense, Matrix, Preprocessing, Real, Rows,
+};
+use rayon::prelude::*;
+
+/// Rounds of every measurement, after one that warms up.
+const ROUNDS: usize = 9;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let megabytes: usize = std::env::args().nth(1).map_or(Ok(240), |text| text.parse())?;
+    let only = std::env::args().nth(2);
+    let wanted = |table: &str| only.as_deref().is_none_or(|only| only == table);
+    let bytes = megabytes << 20;
+    println!("{} threads, {megabytes} MB of data, smallest of {ROUNDS} rounds", rayon::current_num_threads());
+    if wanted("dense") {
+        for d in [784, 54, 22] {
+            dense_table::<f32>(&format!("dense f32, d = {d}"), bytes, d)?;
+        }
+        dense_table::<f64>("dense f64, d = 784", bytes, 784)?;
+    }
+    if wanted("sparse") {
+        sparse_table::<f32>("CSR f32, d = 42000", bytes)?;
+        sparse_table::<f64>("CSR f64, d = 42000", bytes)?;
+    }
+    if wanted("growth") {
+        growth_tables(bytes)?;
+    }
+    Ok(())
+}
+
+/// A table of operations on the same data; the first line is what the others are compared with.
+struct Race<'a> {
+    title: String,
+    lines: Vec<Line<'a>>,
+}
+
+struct Line<'a> {
+    name: String,
+    bytes: usize,
+    best: Duration,
+    operation: Box<dyn FnMut() -> Result<(), hbpca::Error> + 'a>,
+}
+
+impl<'a> Race<'a> {
+    fn new(title: impl Into<String>) -> Self {
+        Self { title: title.into(), lines: Vec::new() }
+    }
+
+    fn line(
+        &mut self,
+        name: impl Into<String>,
+        bytes: usize,
+        operation: impl FnMut() -> Result<(), hbpca::Error> + 'a,
+    ) {
+        let operation = Box::new(operation);
+        self.lines.push(Line { name: name.into(), bytes, best: Duration::MAX, operation });
+    }
+
+    /// Times every line in turn, again and again, and prints the table. Ratios are per byte against the first line,
+    /// and plain against the first line called "p = 1".
+    fn run(mut self) -> Result<(), hbpca::Error> {
+        for round in 0..=ROUNDS {
+            for line in &mut self.lines {
+                let start = Instant::now();
+                (line.operation)()?;
+                if round > 0 {
+                    line.best = line.best.min(start.elapsed());
+                }
+            }
+        }
+        println!("\n{:<34}{:>10}{:>9}{:>9}{:>9}", self.title, "ms", "GB/s", "× read", "× p=1");
+        let per_byte = |line: &Line| line.best.as_secs_f64() / line.bytes as f64;
+        let read = per_byte(&self.lines[0]);
+        let one =
+            self.lines.iter().find(|line| line.name.contains("p = 1")).map(|line| line.best.as_secs_f64());
+        for line in &self.lines {
+            let seconds = line.best.as_secs_f64();
+            let to_one = one.map_or(String::new(), |one| format!("{:.2}", seconds / one));
+            println!(
+                "  {:<32}{:>10.3}{:>9.2}{:>9.2}{to_one:>9}",
+                line.name,
+                seconds * 1e3,
+                1e-9 / per_byte(line),
+                per_byte(line) / read
+            );
+        }
+        Ok(())
+    }
+}
+
+fn dense_table<T: Real + AddAssign>(title: &str, bytes: usize, d: usize) -> Result<(), hbpca::Error>
+where
+    Matrix<'static>: From<Dense<'static, T>>,
+{
+    let n = bytes / (d * T::BYTES);
+    let dense = dense_matrix::<T>(n, d)?;
+    let values = dense.values().to_vec();
+    let matrix = Matrix::from(dense);
+    let bytes = matrix.bytes_per_pass();
+    let mut race = Race::new(title);
+    race.line("read", bytes, || {
+        std::hint::black_box(plain_sum(&values));
+        Ok(())
+    });
+    race.line("column statistics", bytes, || ColumnStatistics::new(&matrix).map(drop));
+    pass_lines(&mut race, &matrix, bytes)?;
+    race.run()
+}
+
+fn sparse_table<T: Real + AddAssign>(title: &str, bytes: usize) -> Result<(), hbpca::Error>
+where
+    Matrix<'static>: From<Csr<'static, T>>,
+{
+    let csr = sparse_matrix::<T>(bytes / (T::BYTES + 4))?;
+    let (columns, values) = (csr.columns().to_vec(), csr.values().to_vec());
+    let matrix = Matrix::from(csr);
+    let bytes = matrix.bytes_per_pass();
+    let mut race = Race::new(title);
+    race.line("read", bytes, || {
+        std::hint::black_box((plain_sum(&columns), plain_sum(&values)));
+        Ok(())
+    });
+    pass_lines(&mut race, &matrix, bytes)?;
+    race.run()
+}
+
+/// Full passes for p = 1 … 32, and mini-batches.
+fn pass_lines<'a>(race: &mut Race<'a>, matrix: &'a Matrix<'a>, bytes: usize) -> Result<(), hbpca::Error> {
+    let (n, d) = (matrix.n_rows(), matrix.n_cols());
+    for p in [1, 2, 4, 8, 16, 32] {
+        let mut operator = Covariance::new(matrix, Preprocessing::CENTER)?;
+        let (v, mut image) = (block(d, p), Block::zeros(d, p));
+        race.line(format!("pass, p = {p}"), bytes, move || operator.sum_rows(Rows::All, &v, &mut image));
+    }
+    for p in [1, 8] {
+        let mut operator = Covariance::new(matrix, Preprocessing::CENTER)?;
+        let (v, mut image) = (block(d, p), Block::zeros(d, p));
+        let mut numbers = Numbers(7);
+        race.line(format!("batch of 1 % of the rows, p={p}"), bytes / 100, move || {
+            let mut rows: Vec<usize> = (0..n / 100).map(|_| (numbers.unit() * n as f64) as usize).collect();
+            rows.sort_unstable();
+            operator.sum_rows(Rows::Batch(&rows), &v, &mut image)
+        });
+    }
+    Ok(())
+}
+
+/// Time against n, 2n, 4n rows.
+fn growth_tables(bytes: usize) -> Result<(), hbpca::Error> {
+    let dense: Vec<(usize, Matrix)> = (0..3)
+        .map(|k| Ok((1 << k, Matrix::from(dense_matrix::<f32>(bytes / (784 * 4) << k, 784)?))))
+        .collect::<Result<_, hbpca::Error>>()?;
+    growth_table("growth, dense f32, d = 784, p = 1", &dense)?;
+    let sparse: Vec<(usize, Matrix)> = (0..3)
+        .map(|k| Ok((1 << k, sparse_matrix::<f32>(bytes / 8 << k)?.into())))
+        .collect::<Result<_, hbpca::Error>>()?;
+    growth_table("growth, CSR f32, d = 42000, p = 1", &sparse)
+}
+
+/// "× read" is here the time per byte against that of the smallest matrix: 1 when time grows as the data does.
+fn growth_table(title: &str, matrices: &[(usize, Matrix<'_>)]) -> Result<(), hbpca::Error> {
+    let mut race = Race::new(title);
+    for (times, matrix) in matrices {
+        let mut operator = Covariance::new(matrix, Preprocessing::CENTER)?;
+        let (v, mut image) = (block(matrix.n_cols(), 1), Block::zeros(matrix.n_cols(), 1));
+        race.line(format!("{times}n rows"), matrix.bytes_per_pass(), move || {
+            operator.sum_rows(Rows::All, &v, &mut image)
+        });
+    }
+    race.run()
+}
+
+/// The sum of all values, in as many partial sums as keep the memory bus busy.
+fn plain_sum<T: Copy + Default + AddAssign + Sync + Send>(values: &[T]) -> Vec<T> {
+    let add = |values: &[T]| {
+        let mut lanes = [T::default(); 64];
+        let (blocks, rest) = values.as_chunks::<64>();
+        for block in blocks {
+            lanes.iter_mut().zip(block).for_each(|(lane, x)| *lane += *x);
+        }
+        lanes.iter_mut().zip(rest).for_each(|(lane, x)| *lane += *x);
+        let mut sum = T::default();
+        lanes.iter().for_each(|lane| sum += *lane);
+        sum
+    };
+    values.par_chunks(values.len().div_ceil(64).max(1)).map(add).collect()
+}
+
+/// A generator good enough for timing: splitmix64.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform in [0, 1).
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+fn block(d: usize, p: usize) -> Block {
+    let mut numbers = Numbers(p as u64);
+    Block::from_values(d, p, (0..d * p).map(|_| numbers.unit() - 0.5).collect()).expect("d·p values")
+}
+
+fn dense_matrix<T: Real>(n: usize, d: usize) -> Result<Dense<'static, T>, hbpca::Error> {
+    let mut values = vec![T::default(); n * d];
+    values.par_chunks_mut(1 << 16).enumerate().for_each(|(i, piece)| {
+        let mut numbers = Numbers(i as u64);
+        piece.iter_mut().for_each(|x| *x = T::from_f64(numbers.unit()));
+    });
+    Dense::new(values, n, d)
+}
+
+/// Rows of about 50 entries over 42,000 columns; column j is about as frequent as 1/(j + 20).
+fn sparse_matrix<T: Real>(nnz: usize) -> Result<Csr<'static, T>, hbpca::Error> {
+    let d = 42_000_u32;
+    let (mut numbers, mut starts, mut columns) = (Numbers(1), vec![0], Vec::with_capacity(nnz + 100));
+    let span = (f64::from(d + 20) / 20.0).ln();
+    let mut row = Vec::new();
+    while columns.len() < nnz {
+        row.clear();
+        let wanted = 35 + numbers.next() % 41;
+        row.extend((0..wanted).map(|_| ((20.0 * (numbers.unit() * span).exp()) as u32 - 20).min(d - 1)));
+        row.sort_unstable();
+        row.dedup();
+        columns.extend_from_slice(&row);
+        starts.push(columns.len());
+    }
+    let values = columns.iter().map(|_| T::from_f64(numbers.unit())).collect::<Vec<_>>();
+    Csr::new(d as usize, starts, columns, values)
+}

@@ -1,0 +1,258 @@
+//! Y += Σ x tᵀ over compressed rows, t = w(Vᵀx − c).
+//!
+//! The lanes of a register are neighbouring *vectors*: the p values of a coordinate lie side by side in V and Y, so
+//! that an entry reads and writes whole cache lines. Up to four registers of vectors are taken at a time; with more,
+//! the row, by then in the first-level cache, is walked again.
+
+use super::lanes::{Kernel, Lanes, run};
+use super::{Level, RowSet, RowWeights};
+use crate::matrix::{Csr, Real};
+
+/// For the rows of one chunk, with t = w(Vᵀx − c): Y += x tᵀ and `t_sum` += t; V and Y are d×p, row-major.
+///
+/// A shift μ is brought in afterwards: with c = Vᵀμ, Σ w a(aᵀV) = Y − μ·`t_sum`ᵀ for a = x − μ, so that zeros stay
+/// unstored.
+pub(crate) fn sum_csr<T: Real>(
+    x: &Csr<'_, T>,
+    rows: &RowSet<'_>,
+    weights: RowWeights<'_>,
+    c: Option<&[f64]>,
+    v: &[f64],
+    p: usize,
+    y: &mut [f64],
+    t: &mut Vec<f64>,
+    t_sum: &mut [f64],
+) {
+    sum_csr_at(Level::best(), x, rows, weights, c, v, p, y, t, t_sum);
+}
+
+/// [`sum_csr`] with the instructions of `level`.
+pub(super) fn sum_csr_at<T: Real>(
+    level: Level,
+    x: &Csr<'_, T>,
+    rows: &RowSet<'_>,
+    weights: RowWeights<'_>,
+    c: Option<&[f64]>,
+    v: &[f64],
+    p: usize,
+    y: &mut [f64],
+    t: &mut Vec<f64>,
+    t_sum: &mut [f64],
+) {
+    let d = x.n_cols();
+    assert_eq!((v.len(), y.len(), t_sum.len()), (d * p, d * p, p), "V and Y are d×p, Σt has p values");
+    assert!(c.is_none_or(|c| c.len() == p), "one c for each vector");
+    t.clear();
+    t.resize(p, 0.0);
+    run(level, Chunk { x, rows, weights, c, v, p, y, t, t_sum });
+}
+
+struct Chunk<'a, T: Real> {
+    x: &'a Csr<'a, T>,
+    rows: &'a RowSet<'a>,
+    weights: RowWeights<'a>,
+    c: Option<&'a [f64]>,
+    v: &'a [f64],
+    p: usize,
+    y: &'a mut [f64],
+    t: &'a mut [f64],
+    t_sum: &'a mut [f64],
+}
+
+impl<T: Real> Kernel for Chunk<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(self) {
+        let Self { x, rows, weights, c, v, p, y, t, t_sum } = self;
+        for i in 0..rows.len() {
+            let l = rows.get(i);
+            let (columns, values) = x.row_slices(l);
+            let w = weights.of(l);
+            // SAFETY: `Csr` holds columns below d only and as many values as columns; V and Y have d·p values.
+            unsafe {
+                let row = Row { columns, values, v: v.as_ptr(), y: y.as_mut_ptr(), p };
+                row.dots::<L>(t);
+                for (i, t) in t.iter_mut().enumerate() {
+                    *t = w * (*t - c.map_or(0.0, |c| c[i]));
+                    t_sum[i] += *t;
+                }
+                row.update::<L>(t);
+            }
+        }
+    }
+}
+
+/// A compressed row and what it is multiplied with.
+struct Row<'a, T> {
+    columns: &'a [u32],
+    values: &'a [T],
+    v: *const f64,
+    y: *mut f64,
+    p: usize,
+}
+
+/// Runs `$whole::<FULL, PART>(from)` for panels of up to four registers that cover p vectors.
+macro_rules! for_each_panel {
+    ($p:expr, $lanes:expr, $from:ident => $row:ident.$panel:ident::<$l:ident>($t:expr)) => {{
+        let mut $from = 0;
+        while $from < $p {
+            let (full, part) = (($p - $from) / $lanes, ($p - $from) % $lanes > 0);
+            match (full, part) {
+                (0, _) => $row.$panel::<$l, 0, true>($from, $t),
+                (1, false) => $row.$panel::<$l, 1, false>($from, $t),
+                (1, true) => $row.$panel::<$l, 1, true>($from, $t),
+                (2, false) => $row.$panel::<$l, 2, false>($from, $t),
+                (2, true) => $row.$panel::<$l, 2, true>($from, $t),
+                (3, false) => $row.$panel::<$l, 3, false>($from, $t),
+                (3, true) => $row.$panel::<$l, 3, true>($from, $t),
+                _ => $row.$panel::<$l, 4, false>($from, $t),
+            }
+            $from += if full < 4 { $p - $from } else { 4 * $lanes };
+        }
+    }};
+}
+
+impl<T: Real> Row<'_, T> {
+    /// t ← Vᵀx.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Lanes`]; columns are below d, there are as many values, V and Y have d·p values and t has p.
+    #[inline(always)]
+    unsafe fn dots<L: Lanes>(&self, t: &mut [f64]) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.p == 1 {
+                t[0] = self.dot_of_one::<L>();
+            } else {
+                for_each_panel!(self.p, L::N, from => self.dots_of_panel::<L>(t));
+            }
+        }
+    }
+
+    /// Y += x tᵀ.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Row::dots`].
+    #[inline(always)]
+    unsafe fn update<L: Lanes>(&self, t: &[f64]) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if self.p == 1 {
+                self.update_one::<L>(t[0]);
+            } else {
+                for_each_panel!(self.p, L::N, from => self.update_panel::<L>(t));
+            }
+        }
+    }
+
+    /// Column and value of entry i.
+    #[inline(always)]
+    unsafe fn entry(&self, i: usize) -> (usize, f64) {
+        // SAFETY: i is below the number of entries by the caller's promise.
+        unsafe { (*self.columns.get_unchecked(i) as usize, self.values.get_unchecked(i).to_f64()) }
+    }
+
+    /// vᵀx in four partial sums: one would wait for itself.
+    #[inline(always)]
+    unsafe fn dot_of_one<L: Lanes>(&self) -> f64 {
+        let mut sums = [0.0; 4];
+        let n = self.columns.len();
+        let whole = n - n % 4;
+        // SAFETY: the promise of `Row::dots`.
+        unsafe {
+            for i in (0..whole).step_by(4) {
+                for k in 0..4 {
+                    let (j, a) = self.entry(i + k);
+                    sums[k] = L::fma_one(a, self.v.add(j).read(), sums[k]);
+                }
+            }
+            for i in whole..n {
+                let (j, a) = self.entry(i);
+                sums[i - whole] = L::fma_one(a, self.v.add(j).read(), sums[i - whole]);
+            }
+        }
+        (sums[0] + sums[2]) + (sums[1] + sums[3])
+    }
+
+    #[inline(always)]
+    unsafe fn update_one<L: Lanes>(&self, t: f64) {
+        for i in 0..self.columns.len() {
+            // SAFETY: the promise of `Row::dots`.
+            unsafe {
+                let (j, a) = self.entry(i);
+                let y = self.y.add(j);
+                y.write(L::fma_one(a, t, y.read()));
+            }
+        }
+    }
+
+    /// t[from ..] ← Vᵀx for `FULL` registers of vectors and, if `PART`, the rest of them.
+    #[inline(always)]
+    unsafe fn dots_of_panel<L: Lanes, const FULL: usize, const PART: bool>(
+        &self,
+        from: usize,
+        t: &mut [f64],
+    ) {
+        let n = self.columns.len();
+        // SAFETY: the promise of `Row::dots`; the rest of the vectors is less than a register.
+        unsafe {
+            let mask = L::mask(if PART { self.p - from - FULL * L::N } else { 0 });
+            // Two partial sums each, for even and odd entries: one would wait for itself.
+            let mut sums = [[L::splat(0.0); FULL]; 2];
+            let mut rest = [L::splat(0.0); 2];
+            let mut i = 0;
+            while i < n {
+                for odd in 0..2 {
+                    if i + odd < n {
+                        let (j, a) = self.entry(i + odd);
+                        let (v, a) = (self.v.add(j * self.p + from), L::splat(a));
+                        for k in 0..FULL {
+                            sums[odd][k] = L::fma(a, L::load(v.add(k * L::N)), sums[odd][k]);
+                        }
+                        if PART {
+                            rest[odd] = L::fma(a, L::load_masked(v.add(FULL * L::N), mask), rest[odd]);
+                        }
+                    }
+                }
+                i += 2;
+            }
+            let t = t[from..].as_mut_ptr();
+            for k in 0..FULL {
+                L::store(t.add(k * L::N), L::add(sums[0][k], sums[1][k]));
+            }
+            if PART {
+                L::store_masked(t.add(FULL * L::N), L::add(rest[0], rest[1]), mask);
+            }
+        }
+    }
+
+    /// Y += x tᵀ for `FULL` registers of vectors from `from` on and, if `PART`, the rest of them.
+    #[inline(always)]
+    unsafe fn update_panel<L: Lanes, const FULL: usize, const PART: bool>(&self, from: usize, t: &[f64]) {
+        // SAFETY: the promise of `Row::dots`; the rest of the vectors is less than a register.
+        unsafe {
+            let mask = L::mask(if PART { self.p - from - FULL * L::N } else { 0 });
+            let t = t[from..].as_ptr();
+            let mut whole = [L::splat(0.0); FULL];
+            for k in 0..FULL {
+                whole[k] = L::load(t.add(k * L::N));
+            }
+            let rest = if PART { L::load_masked(t.add(FULL * L::N), mask) } else { L::splat(0.0) };
+            for i in 0..self.columns.len() {
+                let (j, a) = self.entry(i);
+                let (y, a) = (self.y.add(j * self.p + from), L::splat(a));
+                for k in 0..FULL {
+                    let y = y.add(k * L::N);
+                    L::store(y, L::fma(a, whole[k], L::load(y)));
+                }
+                if PART {
+                    let y = y.add(FULL * L::N);
+                    L::store_masked(y, L::fma(a, rest, L::load_masked(y, mask)), mask);
+                }
+            }
+        }
+    }
+}

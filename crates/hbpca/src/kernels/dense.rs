@@ -1,0 +1,161 @@
+//! Y += Σ w a(aᵀV) over dense rows: what is done once a chunk, and the walk over blocks of rows and panels of vectors.
+//!
+//! V and Y are repacked so that the lanes of a register are neighbouring *columns of the data*: a panel of P vectors
+//! holds, for every N columns, P registers side by side, the last ones padded with zeros. A block of rows is read
+//! from memory once and stays in the second-level cache while every panel takes its products
+//! ([`panel`](super::panel)) from it.
+
+use super::lanes::{Kernel, Lanes, run};
+use super::panel::{BLOCK, Panel};
+use super::{Level, RowSet, RowWeights};
+use crate::matrix::{Dense, Real};
+
+/// Bytes of data in a block of rows: a fraction of any second-level cache, the next block being fetched meanwhile.
+const BLOCK_BYTES: usize = 192 << 10;
+
+/// Y += Σ w a(aᵀV) over the rows of one chunk, a = x − shift; V and Y are d×p, row-major.
+pub(crate) fn sum_dense<T: Real>(
+    x: &Dense<'_, T>,
+    rows: &RowSet<'_>,
+    weights: RowWeights<'_>,
+    shift: Option<&[f64]>,
+    v: &[f64],
+    p: usize,
+    y: &mut [f64],
+    scratch: &mut Vec<f64>,
+) {
+    sum_dense_at(Level::best(), x, rows, weights, shift, v, p, y, scratch);
+}
+
+/// [`sum_dense`] with the instructions of `level`.
+pub(super) fn sum_dense_at<T: Real>(
+    level: Level,
+    x: &Dense<'_, T>,
+    rows: &RowSet<'_>,
+    weights: RowWeights<'_>,
+    shift: Option<&[f64]>,
+    v: &[f64],
+    p: usize,
+    y: &mut [f64],
+    scratch: &mut Vec<f64>,
+) {
+    let d = x.n_cols();
+    assert_eq!((v.len(), y.len()), (d * p, d * p), "V and Y are d×p");
+    assert!(shift.is_none_or(|shift| shift.len() == d), "one shift for each column");
+    if rows.len() > 0 && p > 0 {
+        run(level, Chunk { x, rows, weights, shift, v, p, y, scratch });
+    }
+}
+
+struct Chunk<'a, T: Real> {
+    x: &'a Dense<'a, T>,
+    rows: &'a RowSet<'a>,
+    weights: RowWeights<'a>,
+    shift: Option<&'a [f64]>,
+    v: &'a [f64],
+    p: usize,
+    y: &'a mut [f64],
+    scratch: &'a mut Vec<f64>,
+}
+
+impl<T: Real> Kernel for Chunk<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(self) {
+        let Self { x, rows, weights, shift, v, p, y, scratch } = self;
+        let d = x.n_cols();
+        let padded = d.next_multiple_of(L::N);
+        let width = if L::REGISTERS >= 32 { 8 } else { 4 };
+        let [packed_shift, packed_v, packed_y, partial] =
+            carve(scratch, [padded, padded * p, padded * p, BLOCK * width * L::N]);
+        if let Some(shift) = shift {
+            packed_shift[..d].copy_from_slice(shift);
+        }
+        for_each_packed(d, p, width, L::N, |at, packed| packed_v[packed] = v[at]);
+
+        let block_rows = (BLOCK_BYTES / (d * T::BYTES)).clamp(1, BLOCK);
+        let mut next = RowBlock::gather(x, rows, weights, 0, block_rows);
+        let mut first = 0;
+        while next.len > 0 {
+            let block = next;
+            first += block.len;
+            next = RowBlock::gather(x, rows, weights, first, block_rows);
+            for from in (0..p).step_by(width) {
+                let at = from * padded;
+                let panel = Panel {
+                    d,
+                    rows: &block.rows[..block.len],
+                    weights: &block.weights[..block.len],
+                    // Only the last panel fetches ahead: the block itself must not be driven out before.
+                    next: if from + width >= p { &next.rows[..next.len] } else { &[] },
+                    shift: shift.map(|_| packed_shift.as_ptr()),
+                    v: packed_v[at..].as_ptr(),
+                    y: packed_y[at..].as_mut_ptr(),
+                    partial: partial.as_mut_ptr(),
+                };
+                // SAFETY: rows are d long; shift is padded to whole registers; V and Y of a panel of P vectors are
+                // P·padded long; `partial` holds BLOCK·width registers, more than block·P.
+                unsafe { panel.add::<L>(width.min(p - from)) };
+            }
+        }
+        for_each_packed(d, p, width, L::N, |at, packed| y[at] += packed_y[packed]);
+    }
+}
+
+/// Where the rows of a block lie, and their weights.
+#[derive(Clone, Copy)]
+struct RowBlock<T> {
+    len: usize,
+    rows: [*const T; BLOCK],
+    weights: [f64; BLOCK],
+}
+
+impl<T: Real> RowBlock<T> {
+    fn gather(
+        x: &Dense<'_, T>,
+        rows: &RowSet<'_>,
+        weights: RowWeights<'_>,
+        from: usize,
+        most: usize,
+    ) -> Self {
+        let len = most.min(rows.len() - from);
+        let mut block = Self { len, rows: [std::ptr::null(); BLOCK], weights: [0.0; BLOCK] };
+        for i in 0..len {
+            let l = rows.get(from + i);
+            block.rows[i] = x.row(l).as_ptr();
+            block.weights[i] = weights.of(l);
+        }
+        block
+    }
+}
+
+/// Calls `pair(j·p + c, index in the packed panels)` for every coordinate j and vector c.
+#[inline(always)]
+fn for_each_packed(d: usize, p: usize, width: usize, lanes: usize, mut pair: impl FnMut(usize, usize)) {
+    let padded = d.next_multiple_of(lanes);
+    for from in (0..p).step_by(width) {
+        let panel = width.min(p - from);
+        for j in 0..d {
+            let start = from * padded + j / lanes * lanes * panel + j % lanes;
+            for c in 0..panel {
+                pair(j * p + from + c, start + c * lanes);
+            }
+        }
+    }
+}
+
+/// Cuts `scratch` into zeroed pieces that start at cache lines.
+fn carve<const PIECES: usize>(scratch: &mut Vec<f64>, lens: [usize; PIECES]) -> [&mut [f64]; PIECES] {
+    const LINE: usize = 8;
+    let needed = lens.iter().map(|len| len.next_multiple_of(LINE)).sum::<usize>() + LINE;
+    scratch.clear();
+    scratch.resize(needed, 0.0);
+    let misaligned = scratch.as_ptr().addr() / size_of::<f64>() % LINE;
+    let mut rest = &mut scratch[(LINE - misaligned) % LINE..];
+    lens.map(|len| {
+        let (piece, after) = std::mem::take(&mut rest).split_at_mut(len.next_multiple_of(LINE));
+        rest = after;
+        &mut piece[..len]
+    })
+}

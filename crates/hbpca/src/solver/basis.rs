@@ -1,0 +1,109 @@
+//! An orthonormal basis whose exact images are known, and the best that can be drawn from it.
+//!
+//! `krylov` and `anchored` differ in how they find new directions X; what they do with them is the same:
+//!
+//! ```text
+//! append     Q ← [Q, X],  CQ ← [CQ, CX],  H = QᵀCQ          X orthonormal, orthogonal to Q
+//! ritz       H = SΘSᵀ;  W = Q·S_k,  CW = CQ·S_k             no pass; never loses ground
+//! compress   Q ← Q·S_a,  CQ ← CQ·S_a                        keeps the a best Ritz pairs
+//! ```
+//!
+//! Images are only ever combined with orthonormal coefficients. If E is the error of CQ, then ‖\[E, E_X\]‖² ≤ ‖E‖² + ‖E_X‖²
+//! and ‖ES‖ ≤ ‖E‖: rounding adds up in squares and is never amplified. That sum is tracked.
+
+use faer::{Mat, MatRef};
+
+use crate::linalg::{beside, gram, product, small_eigen};
+use crate::operator::rounding_of_sum;
+use crate::{Block, CovarianceOperator, Error};
+
+/// Q, CQ and H = QᵀCQ.
+#[derive(Clone, Debug)]
+pub(super) struct RitzBasis {
+    /// Q: d×a, orthonormal.
+    pub(super) q: Block,
+    /// CQ: d×a.
+    pub(super) cq: Block,
+    /// H = QᵀCQ, a×a.
+    h: Mat<f64>,
+    /// ‖fl(CQ) − CQ‖² from above.
+    error_square: f64,
+    /// Eigenvalues of H, descending, and its eigenvectors S.
+    pub(super) theta: Vec<f64>,
+    pub(super) s: Mat<f64>,
+}
+
+impl RitzBasis {
+    pub(super) fn empty(d: usize) -> Self {
+        Self {
+            q: Block::zeros(d, 0),
+            cq: Block::zeros(d, 0),
+            h: Mat::zeros(0, 0),
+            error_square: 0.0,
+            theta: Vec::new(),
+            s: Mat::zeros(0, 0),
+        }
+    }
+
+    /// a, the number of vectors.
+    pub(super) fn len(&self) -> usize {
+        self.q.p()
+    }
+
+    /// Appends X with its image Z = CX, each column's error at most `image_rounding`, and solves the small problem.
+    pub(super) fn append(&mut self, x: &Block, z: &Block, image_rounding: f64) -> Result<(), Error> {
+        let (a, p) = (self.len(), x.p());
+        let (cross, corner) = (gram(&self.q, z), gram(x, z));
+        let h = Mat::from_fn(a + p, a + p, |i, j| match (i < a, j < a) {
+            (true, true) => self.h[(i, j)],
+            (true, false) => cross[(i, j - a)],
+            (false, true) => cross[(j, i - a)],
+            (false, false) => 0.5 * (corner[(i - a, j - a)] + corner[(j - a, i - a)]),
+        });
+        self.q = beside(&self.q, x);
+        self.cq = beside(&self.cq, z);
+        self.h = h;
+        self.error_square += p as f64 * image_rounding * image_rounding;
+        (self.theta, self.s) = small_eigen(&self.h)?;
+        Ok(())
+    }
+
+    /// The `count` best Ritz vectors and their images.
+    pub(super) fn best(&self, count: usize) -> (Block, Block) {
+        let s = self.coefficients(count);
+        (product(&self.q, s), product(&self.cq, s))
+    }
+
+    /// S_count: the coefficients of the `count` best Ritz vectors.
+    pub(super) fn coefficients(&self, count: usize) -> MatRef<'_, f64> {
+        self.s.as_ref().subcols(0, count.min(self.len()))
+    }
+
+    /// Keeps the `count` best Ritz pairs.
+    pub(super) fn compress(&mut self, count: usize) {
+        let count = count.min(self.len());
+        let (q, cq) = self.best(count);
+        // The products round once more.
+        let rounding = rounding_of_sum(self.len()) * self.theta.first().copied().unwrap_or(0.0);
+        self.error_square += count as f64 * rounding * rounding;
+        (self.q, self.cq) = (q, cq);
+        self.theta.truncate(count);
+        self.h = Mat::from_fn(count, count, |i, j| if i == j { self.theta[i] } else { 0.0 });
+        self.s = Mat::identity(count, count);
+    }
+
+    /// A bound on the error of the image of any unit vector within the basis.
+    pub(super) fn image_error(&self) -> f64 {
+        let largest = self.theta.first().copied().unwrap_or(0.0);
+        self.error_square.sqrt() + rounding_of_sum(self.len()) * largest
+    }
+
+    /// Computes the images anew: one pass, and all rounding gathered so far is gone.
+    pub(super) fn refresh(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
+        let (q, mut z) =
+            (std::mem::replace(&mut self.q, Block::zeros(operator.dim(), 0)), Block::zeros(0, 0));
+        operator.apply(&q, &mut z)?;
+        *self = Self::empty(operator.dim());
+        self.append(&q, &z, operator.image_rounding())
+    }
+}
