@@ -3,8 +3,24 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::WriteError;
+
+/// Files under their temporary names, for a program that must end without dropping anything.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes what every [`OutputFile`] of this program has written so far: for signal handlers, right before the program ends.
+pub fn remove_unfinished() {
+    for temporary in unfinished().drain(..) {
+        // The program is ending: a refusal helps nobody.
+        let _ = fs::remove_file(temporary);
+    }
+}
 
 /// A file being written under a temporary name in the same folder; [`OutputFile::commit`] gives it its own.
 /// If it is dropped before that, nothing remains. Devices and pipes are written directly.
@@ -38,6 +54,7 @@ impl OutputFile {
                 target.with_file_name(format!(".{file_name}.{}.{attempt}.part", std::process::id()));
             match File::options().read(true).write(true).create_new(true).open(&temporary) {
                 Ok(file) => {
+                    unfinished().push(temporary.clone());
                     let out = BufWriter::with_capacity(1 << 18, file);
                     return Ok(Self { name: name.to_owned(), target, temporary: Some(temporary), out });
                 }
@@ -66,8 +83,9 @@ impl OutputFile {
         let result = self.out.flush().and_then(|()| match self.temporary.take() {
             Some(temporary) => {
                 let renamed = fs::rename(&temporary, &self.target);
-                if renamed.is_err() {
-                    self.temporary = Some(temporary);
+                match renamed {
+                    Ok(()) => unfinished().retain(|other| *other != temporary),
+                    Err(_) => self.temporary = Some(temporary),
                 }
                 renamed
             }
@@ -92,6 +110,7 @@ impl Drop for OutputFile {
         if let Some(temporary) = &self.temporary {
             // Nothing can be done about a refusal here, and the file's own name is untouched.
             let _ = fs::remove_file(temporary);
+            unfinished().retain(|other| other != temporary);
         }
     }
 }

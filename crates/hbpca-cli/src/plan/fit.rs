@@ -1,0 +1,164 @@
+//! The plan of `hbpca fit`.
+
+use hbpca::{Batch, FitConfig, Limits, MomentumChoice, SolverKind};
+use hbpca_io::OutputFile;
+
+use super::{Source, create, open_model};
+use crate::args::{FitArgs, MomentumArg};
+use crate::exit::Failure;
+use crate::output::number;
+use crate::output::say::Verbosity;
+use crate::output::trace::Trace;
+
+/// Everything `hbpca fit` needs, checked.
+pub struct FitPlan {
+    /// The data.
+    pub source: Source,
+    /// The choices.
+    pub config: FitConfig,
+    /// Why this solver.
+    pub chosen_because: &'static str,
+    /// Flags that were given and have no effect on this solver.
+    pub idle_flags: Vec<&'static str>,
+    /// Where the model goes.
+    pub model: Option<OutputFile>,
+    /// Where the history goes.
+    pub trace: Option<Trace>,
+    /// Whether JSON is printed.
+    pub json: bool,
+    /// How much is said.
+    pub verbosity: Verbosity,
+}
+
+impl FitPlan {
+    /// Checks what was typed, finds the input, begins the outputs.
+    pub fn new(args: &FitArgs) -> Result<Self, Failure> {
+        let mut config = config(args)?;
+        check_before_reading(&config)?;
+        let source = Source::find(&args.data)?;
+        if let Some(path) = &args.start {
+            config.start = Some(open_model(path)?.model.vectors());
+        }
+        let chosen_because = match args.solver {
+            Some(_) => "asked for by --solver",
+            None => "the default",
+        };
+        Ok(Self {
+            source,
+            chosen_because,
+            idle_flags: idle_flags(args, config.solver),
+            config,
+            model: args.output.as_deref().map(create).transpose()?,
+            trace: args.trace.as_deref().map(Trace::create).transpose()?,
+            json: args.json,
+            verbosity: (&args.verbosity).into(),
+        })
+    }
+}
+
+/// Refuses to form a C that no ordinary machine holds, before an allocation fails.
+pub fn refuse_huge_covariance(config: &FitConfig, d: usize) -> Result<(), Failure> {
+    // C, its eigenvectors and the eigen-solver's copy.
+    const COPIES: u128 = 3;
+    const MOST_BYTES: u128 = 16 << 30;
+    let bytes = COPIES * (d as u128).pow(2) * size_of::<f64>() as u128;
+    if config.solver != SolverKind::Covariance || bytes <= MOST_BYTES {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "solver covariance would need {} GiB for the {} columns: choose a solver that never forms C, such as --solver krylov",
+        bytes >> 30,
+        number::count(d)
+    )))
+}
+
+fn config(args: &FitArgs) -> Result<FitConfig, Failure> {
+    let default = FitConfig::default();
+    Ok(FitConfig {
+        k: args.k,
+        solver: args.solver.unwrap_or(default.solver),
+        preprocessing: (&args.preparation).into(),
+        limits: Limits {
+            tol: args.tol,
+            max_passes: args.max_passes,
+            max_seconds: args.max_seconds.unwrap_or(default.limits.max_seconds),
+            ..default.limits
+        },
+        eta: args.eta.unwrap_or(default.eta),
+        momentum: momentum(args)?,
+        batch: args.batch.unwrap_or(default.batch),
+        epoch: args.epoch.unwrap_or(default.epoch),
+        seed: args.seed,
+        threads: args.threads.threads,
+        ..default
+    })
+}
+
+fn momentum(args: &FitArgs) -> Result<MomentumChoice, Failure> {
+    match (args.momentum, args.lambda2) {
+        (Some(MomentumArg::Oracle), None) => Err(Failure::Usage(
+            "--momentum oracle needs the true second eigenvalue: give --lambda2 X, or use --momentum adaptive, which \
+             estimates it for free"
+                .into(),
+        )),
+        (Some(MomentumArg::Adaptive), Some(lambda2)) => Err(Failure::Usage(format!(
+            "--lambda2 {lambda2} has no place in --momentum adaptive, which estimates λ₂: leave out one of the two"
+        ))),
+        (_, Some(lambda2)) => Ok(MomentumChoice::Oracle(lambda2)),
+        (_, None) => Ok(MomentumChoice::Adaptive),
+    }
+}
+
+/// Refuses what no data could make right, so that nobody waits for a file to be read first.
+fn check_before_reading(config: &FitConfig) -> Result<(), Failure> {
+    let refused = |error: hbpca::Error| Failure::Usage(error.to_string());
+    config.limits.check().map_err(refused)?;
+    if config.k == 0 {
+        return Err(Failure::Usage("k = 0: ask for at least 1 component with -k".into()));
+    }
+    let unlimited = 1 << 52; // rows; any share and any count fit in
+    config.batch.rows(unlimited).map_err(refused)?;
+    // Step size, epoch and momentum are judged by the solver itself, on the smallest data there is.
+    let smallest = FitConfig { k: 1, batch: Batch::Rows(1), ..config.clone() };
+    smallest.solver(1, 1).map_err(refused)?;
+    if config.k > 1 {
+        config.check(config.k, config.k).map_err(refused)?;
+    }
+    Ok(())
+}
+
+/// What a solver may look at.
+#[derive(Clone, Copy)]
+enum Choice {
+    StepSize,
+    Momentum,
+    Batches,
+    Start,
+}
+
+impl Choice {
+    fn matters_to(self, solver: SolverKind) -> bool {
+        use SolverKind::{Covariance, Oja, PowerM, VrHbPower, VrPca, VrPowerM};
+        match self {
+            Self::StepSize => matches!(solver, Oja | VrPca | VrHbPower),
+            Self::Momentum => matches!(solver, PowerM | VrPowerM | VrHbPower),
+            Self::Batches => matches!(solver, Oja | VrPca | VrPowerM | VrHbPower),
+            Self::Start => solver != Covariance,
+        }
+    }
+}
+
+/// Flags that were given and that the solver does not look at.
+fn idle_flags(args: &FitArgs, solver: SolverKind) -> Vec<&'static str> {
+    [
+        ("--eta", args.eta.is_some(), Choice::StepSize),
+        ("--momentum", args.momentum.is_some(), Choice::Momentum),
+        ("--lambda2", args.lambda2.is_some(), Choice::Momentum),
+        ("--batch", args.batch.is_some(), Choice::Batches),
+        ("--epoch", args.epoch.is_some(), Choice::Batches),
+        ("--start", args.start.is_some(), Choice::Start),
+    ]
+    .into_iter()
+    .filter_map(|(flag, given, choice)| (given && !choice.matters_to(solver)).then_some(flag))
+    .collect()
+}
