@@ -74,7 +74,15 @@ impl Dataset {
         };
         let whole = format!("{checksum}|{}×{}|{preprocessing:?}", matrix.n_rows(), matrix.n_cols());
         let fingerprint = hex(&Sha256::digest(whole.as_bytes()));
-        Ok(Self { id: id.into(), title: title.into(), matrix, preprocessing, fingerprint, thinned_from, passes })
+        Ok(Self {
+            id: id.into(),
+            title: title.into(),
+            matrix,
+            preprocessing,
+            fingerprint,
+            thinned_from,
+            passes,
+        })
     }
 
     /// Share of the entries that are not zero.

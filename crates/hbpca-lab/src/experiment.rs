@@ -321,7 +321,10 @@ fn resolve(
     let find = |name: &String| {
         own.iter().chain(&catalogue.dataset).find(|x| x.id == *name).cloned().ok_or_else(|| {
             let known: Vec<_> = own.iter().chain(&catalogue.dataset).map(|x| x.id.as_str()).collect();
-            let message = format!("no data set `{name}`: name one of {}, or describe it by [[dataset]]", known.join(", "));
+            let message = format!(
+                "no data set `{name}`: name one of {}, or describe it by [[dataset]]",
+                known.join(", ")
+            );
             LabError::description(file, message)
         })
     };

@@ -4,15 +4,20 @@
 //! ([`reference`]) by a resumable race ([`race`]), judged ([`findings`]), drawn ([`figure`]) and reported ([`report`]).
 
 pub mod cli;
+pub mod compare;
 pub mod dataset;
 pub mod experiment;
 pub mod figure;
+pub mod findings;
+pub mod plots;
 pub mod progress;
 pub mod race;
 pub mod reference;
+pub mod report;
 pub mod reproduce;
 pub mod statistics;
 pub mod study;
+pub mod trace;
 
 mod error;
 

@@ -36,7 +36,8 @@ impl Progress {
 
     /// A step; not every one is shown.
     pub fn say(&self, what: &str) {
-        let pause = if self.mode == Mode::Terminal { Duration::from_millis(100) } else { Duration::from_secs(10) };
+        let pause =
+            if self.mode == Mode::Terminal { Duration::from_millis(100) } else { Duration::from_secs(10) };
         if self.mode == Mode::Quiet || self.last.get().is_some_and(|last| last.elapsed() < pause) {
             return;
         }

@@ -68,7 +68,8 @@ impl Reference {
         let matrix = &dataset.matrix;
         let (n, d) = (matrix.n_rows(), matrix.n_cols());
         if d < 2 || n < 2 {
-            let message = format!("{} has {n} rows × {d} columns: a race needs at least 2 of each", dataset.title);
+            let message =
+                format!("{} has {n} rows × {d} columns: a race needs at least 2 of each", dataset.title);
             return Err(LabError::Usage(message));
         }
         let map = dataset.preprocessing.row_map(&ColumnStatistics::new(matrix)?);
@@ -80,7 +81,8 @@ impl Reference {
         let eigenvalues = [certificate.eigenvalues[0], certificate.eigenvalues[1]];
         let relative = |x: f64| if x > 0.0 { x / eigenvalues[0] } else { 0.0 };
         if !(eigenvalues[0] > eigenvalues[1]) {
-            let message = format!("{}: λ₁ = λ₂ = {}, no direction is the leading one", dataset.title, eigenvalues[0]);
+            let message =
+                format!("{}: λ₁ = λ₂ = {}, no direction is the leading one", dataset.title, eigenvalues[0]);
             return Err(LabError::Usage(message));
         }
         Ok(Self {

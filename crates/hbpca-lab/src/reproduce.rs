@@ -6,9 +6,14 @@ use crate::dataset::Dataset;
 use crate::experiment::{Catalogue, DatasetSpec, MissingSpec, RaceSpec, StudySpec};
 use crate::figure::races::{Abscissa, Field, race_figure, thinning_note};
 use crate::figure::{heat_map_svg, svg, write_svg_and_png};
+use crate::findings::{claims, claims_markdown, table1, table2, table3};
 use crate::progress::Progress;
 use crate::race::{Race, RunStore, Track, looks_csv, searches_csv, seconds_csv};
 use crate::reference::Reference;
+use crate::report::environment::{environment, fact};
+use crate::report::paper::paper_page;
+use crate::report::render;
+use crate::report::view::Fact;
 use crate::study::Study;
 use crate::{LabError, write_atomically};
 
@@ -149,7 +154,8 @@ impl Plan {
             results.used.push(Used { spec, reference, thinned_from });
         }
         if results.used.is_empty() {
-            let files: Vec<_> = results.absent.iter().flat_map(|spec| spec.files.iter().map(String::as_str)).collect();
+            let files: Vec<_> =
+                results.absent.iter().flat_map(|spec| spec.files.iter().map(String::as_str)).collect();
             let message = format!(
                 "{}: none of the data sets is here; at least one of {} is needed",
                 self.data.display(),
@@ -169,7 +175,8 @@ pub fn write_figures(results: &Results, out: &Path) -> Result<(), LabError> {
         write_atomically(&file(""), looks_csv(races).as_bytes())?;
         write_atomically(&file("-seconds"), seconds_csv(races).as_bytes())?;
         write_atomically(&file("-step-sizes"), searches_csv(races).as_bytes())?;
-        let mut views = vec![("", Abscissa::Passes, Field::Paper), ("-seconds", Abscissa::Seconds, Field::Paper)];
+        let mut views =
+            vec![("", Abscissa::Passes, Field::Paper), ("-seconds", Abscissa::Seconds, Field::Paper)];
         if races.iter().any(|race| race.lanes.iter().any(|lane| lane.extended)) {
             views.push(("-extended", Abscissa::Passes, Field::Extended));
             views.push(("-extended-seconds", Abscissa::Seconds, Field::Extended));
@@ -188,4 +195,81 @@ pub fn write_figures(results: &Results, out: &Path) -> Result<(), LabError> {
         write_svg_and_png(&heat_map_svg(&study.heat_map(note))?, out, &format!("study-{}", study.dataset))?;
     }
     Ok(())
+}
+
+/// Tables and claims that the target asks for, as Markdown and CSV, and the report; returns the summary.
+pub fn write_findings(results: &Results, plan: &Plan, progress: &Progress) -> Result<String, LabError> {
+    let races = |name: &str| {
+        let found = results.races.iter().find(|(spec, _)| spec.name == name);
+        found.map_or(&[][..], |(_, races)| races.as_slice())
+    };
+    let (small, large) = (races("figure1"), races("figure2"));
+    let wanted = |target: Target| plan.target == target || plan.target == Target::All;
+    let mut tables = Vec::new();
+    if wanted(Target::Table1) {
+        tables.push(table1(small, large));
+    }
+    if wanted(Target::Table2) {
+        tables.push(table2(&small.iter().chain(large).collect::<Vec<_>>()));
+    }
+    if wanted(Target::Table3) {
+        tables.push(table3(results));
+    }
+    let claims = if wanted(Target::Claims) { claims(small, large, &results.studies) } else { Vec::new() };
+    if !claims.is_empty() {
+        write_atomically(&plan.out.join("claims.md"), claims_markdown(&claims).as_bytes())?;
+    }
+    for table in &tables {
+        write_atomically(&plan.out.join(format!("{}.md", table.name)), table.markdown().as_bytes())?;
+        write_atomically(&plan.out.join(format!("{}.csv", table.name)), table.csv().as_bytes())?;
+    }
+    let summary: String =
+        claims.iter().map(|claim| format!("{}: {}\n", claim.verdict.words(), claim.sentence)).collect();
+    let page = paper_page(results, claims, tables, plan.facts(results, progress));
+    let report = plan.out.join("report.html");
+    write_atomically(&report, render(&page)?.as_bytes())?;
+    Ok(format!("{summary}report: {}", report.display()))
+}
+
+impl Plan {
+    fn facts(&self, results: &Results, progress: &Progress) -> Vec<Fact> {
+        let mut facts = environment();
+        facts.push(fact("command", std::env::args().collect::<Vec<_>>().join(" ")));
+        for (spec, _) in &results.races {
+            facts.push(fact(
+                &spec.name,
+                format!(
+                    "|S| = {}, m = {}, seeds 0 to {}, {} step sizes refined {} times with {} other seeds, target {:e}, floor {:e}",
+                    spec.batch,
+                    spec.epoch,
+                    spec.seeds.saturating_sub(1),
+                    spec.grid.points,
+                    spec.grid.refinements,
+                    spec.grid.seeds,
+                    spec.target,
+                    spec.floor
+                ),
+            ));
+        }
+        for used in &results.used {
+            let sums = used.spec.sha256.join(", ");
+            let residual = used.reference.relative_residual;
+            facts.push(fact(&used.spec.title, format!("residual of u₁ {residual:.1e} λ₁; sha256 {sums}")));
+        }
+        let runs = results.races.iter().flat_map(|(_, races)| races).flat_map(|race| &race.lanes);
+        let solving: f64 = runs
+            .flat_map(|lane| &lane.runs)
+            .filter_map(|run| run.looks.last())
+            .map(|look| look.seconds)
+            .sum();
+        facts.push(fact(
+            "seconds in the runs shown",
+            format!("{solving:.0} (step-size searches and studies come on top)"),
+        ));
+        facts.push(fact(
+            "time taken by this call",
+            format!("{:.0} s; finished runs were taken from `runs/`", progress.seconds()),
+        ));
+        facts
+    }
 }

@@ -122,16 +122,26 @@ impl Panel {
     /// Smallest and largest coordinates of the points that can be drawn, as (x, y).
     pub(super) fn ranges(&self) -> ((f64, f64), (f64, f64)) {
         let points = self.series.iter().flat_map(|series| {
-            let ends = series.band.iter().flatten().zip(&series.points).flat_map(|(band, point)| {
-                [(point.0, band.0), (point.0, band.1)]
-            });
+            let ends = series
+                .band
+                .iter()
+                .flatten()
+                .zip(&series.points)
+                .flat_map(|(band, point)| [(point.0, band.0), (point.0, band.1)]);
             series.points.iter().copied().chain(ends)
         });
-        let drawn: Vec<_> = points.map(|point| self.place(point)).filter(|(x, y)| x.is_finite() && y.is_finite()).collect();
+        let drawn: Vec<_> =
+            points.map(|point| self.place(point)).filter(|(x, y)| x.is_finite() && y.is_finite()).collect();
         let range = |pick: fn(&(f64, f64)) -> f64| {
             let low = drawn.iter().map(pick).fold(f64::INFINITY, f64::min);
             let high = drawn.iter().map(pick).fold(f64::NEG_INFINITY, f64::max);
-            if low < high { (low, high) } else if low.is_finite() { (low - 0.5, low + 0.5) } else { (0.0, 1.0) }
+            if low < high {
+                (low, high)
+            } else if low.is_finite() {
+                (low - 0.5, low + 0.5)
+            } else {
+                (0.0, 1.0)
+            }
         };
         (range(|p| p.0), range(|p| p.1))
     }
@@ -151,7 +161,14 @@ mod tests {
         let style = Style { colour: [1, 2, 255], dash: Dash::Solid };
         let series = Series { label: String::new(), style, mark: Mark::Line, points, band: None };
         let text = String::new;
-        Panel { title: text(), x_label: text(), y_label: text(), x_scale: Scale::Linear, y_scale, series: vec![series] }
+        Panel {
+            title: text(),
+            x_label: text(),
+            y_label: text(),
+            x_scale: Scale::Linear,
+            y_scale,
+            series: vec![series],
+        }
     }
 
     #[test]

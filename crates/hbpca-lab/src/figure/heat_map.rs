@@ -13,8 +13,13 @@ const LEFT: i32 = 96;
 const TOP: i32 = 62;
 
 /// From dark blue (small) over green to yellow (large), even in lightness: anchors of the cividis kind.
-const ANCHORS: [[f64; 3]; 5] =
-    [[0.0, 32.0, 77.0], [66.0, 78.0, 108.0], [124.0, 123.0, 120.0], [188.0, 174.0, 108.0], [255.0, 234.0, 70.0]];
+const ANCHORS: [[f64; 3]; 5] = [
+    [0.0, 32.0, 77.0],
+    [66.0, 78.0, 108.0],
+    [124.0, 123.0, 120.0],
+    [188.0, 174.0, 108.0],
+    [255.0, 234.0, 70.0],
+];
 
 /// The colour of a share from 0 to 1.
 pub(crate) fn shade(share: f64) -> [u8; 3] {

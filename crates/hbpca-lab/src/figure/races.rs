@@ -36,7 +36,9 @@ pub fn race_figure(title: &str, races: &[Race], abscissa: Abscissa, field: Field
 /// What every figure of a quick run says.
 pub fn thinning_note(thinned: impl Iterator<Item = (usize, usize)>) -> Option<String> {
     let (kept, _) = thinned.max()?;
-    Some(format!("quick run: at most {kept} rows of each data set, few seeds and step sizes; not the paper's result"))
+    Some(format!(
+        "quick run: at most {kept} rows of each data set, few seeds and step sizes; not the paper's result"
+    ))
 }
 
 /// One race as a panel: mean of log₁₀ error with a band of one standard deviation to either side.

@@ -143,7 +143,11 @@ fn tick(scale: Scale, value: f64) -> String {
     match scale {
         Scale::Linear => {
             let text = significant(value);
-            if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+            if text.contains('.') {
+                text.trim_end_matches('0').trim_end_matches('.').to_owned()
+            } else {
+                text
+            }
         }
         // Ticks between powers of ten would need labels such as 10^−1.5.
         Scale::Log if (value - value.round()).abs() > 1e-9 => String::new(),
@@ -153,7 +157,8 @@ fn tick(scale: Scale, value: f64) -> String {
 
 fn draw_panel(area: &Area<'_>, panel: &Panel) -> Result<(), LabError> {
     let ((x0, x1), (y0, y1)) = panel.ranges();
-    let from_zero = panel.series.iter().any(|series| series.mark == Mark::Bars) || panel.x_label.starts_with("passes");
+    let from_zero =
+        panel.series.iter().any(|series| series.mark == Mark::Bars) || panel.x_label.starts_with("passes");
     let x_low = if from_zero && panel.x_scale == Scale::Linear { x0.min(0.0) } else { x0 };
     let margin = 0.03 * (y1 - y0);
     let y_low = if panel.y_scale == Scale::Linear && y0 >= 0.0 { 0.0 } else { y0 - margin };
@@ -188,7 +193,8 @@ fn draw_panel(area: &Area<'_>, panel: &Panel) -> Result<(), LabError> {
         };
         if let Some(band) = &series.band {
             let edge = |pick: fn(&(f64, f64)) -> f64| {
-                let ends = series.points.iter().zip(band).map(|(point, band)| panel.place((point.0, pick(band))));
+                let ends =
+                    series.points.iter().zip(band).map(|(point, band)| panel.place((point.0, pick(band))));
                 drawn(&ends.collect::<Vec<_>>())
             };
             let mut outline = edge(|band| band.0);
@@ -213,7 +219,9 @@ fn draw_panel(area: &Area<'_>, panel: &Panel) -> Result<(), LabError> {
                 chart.draw_series(points.into_iter().map(dot)).map_err(failed)?;
             }
             (Mark::Bars, _) => {
-                let bar = |(x, y)| Rectangle::new([(x - 0.38, 0.0), (x + 0.38, y)], colour(series).mix(0.75).filled());
+                let bar = |(x, y)| {
+                    Rectangle::new([(x - 0.38, 0.0), (x + 0.38, y)], colour(series).mix(0.75).filled())
+                };
                 chart.draw_series(points.into_iter().map(bar)).map_err(failed)?;
             }
         }

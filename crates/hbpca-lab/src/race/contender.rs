@@ -154,7 +154,9 @@ mod tests {
         }
         let oracle: Contender = "vr-hb-power:oracle".parse().unwrap();
         assert_eq!((oracle.id().as_str(), oracle.label().as_str()), ("vr-hb-power:oracle", "VR HB Power OM"));
-        assert!("vr-hb-power:guess".parse::<Contender>().unwrap_err().to_string().contains("`guess` is neither"));
+        assert!(
+            "vr-hb-power:guess".parse::<Contender>().unwrap_err().to_string().contains("`guess` is neither")
+        );
         assert!("magic".parse::<Contender>().unwrap_err().to_string().contains("choose one of"));
     }
 

@@ -47,7 +47,8 @@ pub fn seconds_csv(races: &[Race]) -> String {
         for run in &lane.runs {
             for (i, look) in run.looks.iter().enumerate() {
                 let (experiment, dataset) = (&race.experiment, &race.dataset);
-                text += &format!("{experiment},{dataset},{},{},{i},{}\n", lane.contender, run.seed, look.seconds);
+                text +=
+                    &format!("{experiment},{dataset},{},{},{i},{}\n", lane.contender, run.seed, look.seconds);
             }
         }
     }

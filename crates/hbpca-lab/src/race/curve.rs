@@ -118,6 +118,8 @@ mod tests {
         assert!((curve.seconds_to(1e-3).unwrap() - 0.3).abs() < 1e-12);
         assert_eq!(curve.passes_to(1e-9), None);
         assert!((curve.log_error_at(6.0) + 2.5).abs() < 1e-12);
-        assert!((curve.log_error_at(0.5) - 0.0).abs() < 1e-12 && (curve.log_error_at(99.0) + 8.0).abs() < 1e-12);
+        assert!(
+            (curve.log_error_at(0.5) - 0.0).abs() < 1e-12 && (curve.log_error_at(99.0) + 8.0).abs() < 1e-12
+        );
     }
 }

@@ -51,7 +51,8 @@ pub fn search<E>(
             points.push(GridPoint { x, eta, score: mean(&scores) });
         }
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        let best = points.iter().copied().reduce(better).unwrap_or(GridPoint { x: 1.0, eta: 1.0, score: 0.0 });
+        let best =
+            points.iter().copied().reduce(better).unwrap_or(GridPoint { x: 1.0, eta: 1.0, score: 0.0 });
         if round == grid.refinements || !best.x.is_finite() {
             return Ok(Search { best, points });
         }

@@ -16,10 +16,10 @@ pub use store::RunStore;
 
 use hbpca::SolverKind;
 
+use crate::LabError;
 use crate::experiment::RaceSpec;
 use crate::progress::Progress;
 use crate::reference::Reference;
-use crate::LabError;
 
 /// One solver in a race.
 #[derive(Clone, Debug)]
@@ -138,6 +138,7 @@ fn step_size(
     {
         return Ok((lane.eta, None));
     }
-    let found = search(&spec.grid, scale, lambda1, |eta, seed| Ok::<_, LabError>(run(eta, seed)?.digits_per_pass()))?;
+    let found =
+        search(&spec.grid, scale, lambda1, |eta, seed| Ok::<_, LabError>(run(eta, seed)?.digits_per_pass()))?;
     Ok((Some(found.best.eta), Some(found)))
 }
