@@ -111,7 +111,7 @@ impl Study {
             value_label: "mean log₁₀ of 1 − (w̃ᵀu₁)²; darker is better".into(),
             values: self.lines.iter().map(|line| line.log_errors.clone()).collect(),
             marks: self.lines.iter().map(|line| line.theory).collect(),
-            mark_label: "the step with the smallest contraction by the theory's model".into(),
+            mark_label: "the best step by the theory's model (at the edge where it lies beyond)".into(),
         }
     }
 

@@ -87,14 +87,14 @@ pub fn heat_map_svg(map: &HeatMap) -> Result<String, LabError> {
     })
 }
 
-/// Where `mark` lies among the columns, as a fraction of their number; nothing when it is outside.
+/// Where `mark` lies among the columns, as a fraction of their number; at the nearer end when it is outside.
 pub(crate) fn position(x: &[f64], mark: f64) -> Option<f64> {
     let (first, last) = (x.first()?.ln(), x.last()?.ln());
-    if x.len() < 2 {
+    if x.len() < 2 || mark.is_nan() {
         return None;
     }
     let at = (mark.ln() - first) / (last - first) * (x.len() - 1) as f64;
-    (at >= -0.5 && at <= x.len() as f64 - 0.5).then_some(at)
+    Some(at.clamp(-0.3, x.len() as f64 - 0.7))
 }
 
 #[cfg(test)]
@@ -105,7 +105,7 @@ mod tests {
     fn shades_meet_their_anchors_and_grow_lighter() {
         assert_eq!(shade(0.0), [0, 32, 77]);
         assert_eq!(shade(1.0), [255, 234, 70]);
-        assert_eq!(shade(f64::NAN.max(0.5)), [124, 123, 120]);
+        assert_eq!(shade(0.5), [124, 123, 120]);
         let light = |share| shade(share).iter().map(|c| u32::from(*c)).sum::<u32>();
         assert!((1..20).all(|i| light(f64::from(i) / 20.0) > light(f64::from(i - 1) / 20.0)));
     }
@@ -115,7 +115,8 @@ mod tests {
         let x = [0.01, 0.1, 1.0];
         assert!((position(&x, 0.1).unwrap() - 1.0).abs() < 1e-12);
         assert!((position(&x, 0.1 * 10.0_f64.sqrt()).unwrap() - 1.5).abs() < 1e-12);
-        assert_eq!(position(&x, 100.0), None);
+        assert_eq!(position(&x, 100.0), Some(2.3), "the right end");
+        assert_eq!(position(&x, f64::INFINITY), Some(2.3));
         assert_eq!(position(&[1.0], 1.0), None);
     }
 }

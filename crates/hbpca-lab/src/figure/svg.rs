@@ -134,8 +134,8 @@ fn draw_entry(area: &Area<'_>, x: i32, y: i32, series: &Series) -> Result<(), La
 fn dash_lengths(dash: Dash) -> (i32, i32) {
     match dash {
         Dash::Solid => (1, 0),
-        Dash::Dashed => (7 * FINE, 4 * FINE),
-        Dash::Dotted => (2 * FINE, 3 * FINE),
+        Dash::Dashed => (10 * FINE, 5 * FINE),
+        Dash::Dotted => (3 * FINE, 5 * FINE),
     }
 }
 

@@ -25,7 +25,8 @@ pub struct Search {
     pub points: Vec<GridPoint>,
 }
 
-/// Searches `grid`. `digits` gives the digits won per pass for a step size and a seed.
+/// Searches `grid`. `digits` gives the digits won per pass for a step size and a seed. Where the best point is an end of
+/// the grid, the grid is continued beyond it, at most [`MOST_EXTENSIONS`] times; then the spacing is halved around the best.
 pub fn search<E>(
     grid: &GridSpec,
     scale: StepScale,
@@ -33,34 +34,47 @@ pub fn search<E>(
     mut digits: impl FnMut(f64, u64) -> Result<f64, E>,
 ) -> Result<Search, E> {
     let mut points: Vec<GridPoint> = Vec::new();
-    let mut candidates = log_spaced(grid.smallest, grid.largest, grid.points);
-    if scale == StepScale::HeavyBall {
-        candidates.push(f64::INFINITY);
-    }
-    let mut ratio = if grid.points > 1 {
-        (grid.largest / grid.smallest).powf(1.0 / (grid.points - 1) as f64)
-    } else {
-        1.0
-    };
-    let mut round = 0;
-    loop {
-        for x in candidates {
+    let mut try_all = |candidates: &[f64], points: &mut Vec<GridPoint>| {
+        for &x in candidates {
             let eta = scale.eta(x, lambda1);
             let scores: Vec<f64> =
                 (0..grid.seeds).map(|i| digits(eta, FIRST_SEED + i)).collect::<Result<_, E>>()?;
             points.push(GridPoint { x, eta, score: mean(&scores) });
         }
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        let best =
-            points.iter().copied().reduce(better).unwrap_or(GridPoint { x: 1.0, eta: 1.0, score: 0.0 });
-        if round == grid.refinements || !best.x.is_finite() {
-            return Ok(Search { best, points });
-        }
-        round += 1;
-        ratio = ratio.sqrt();
-        candidates = vec![best.x / ratio, best.x * ratio];
+        let nothing = GridPoint { x: 1.0, eta: scale.eta(1.0, lambda1), score: 0.0 };
+        Ok(points.iter().copied().reduce(better).unwrap_or(nothing))
+    };
+    let mut candidates = log_spaced(grid.smallest, grid.largest, grid.points);
+    if scale == StepScale::HeavyBall {
+        candidates.push(f64::INFINITY);
     }
+    let mut best = try_all(&candidates, &mut points)?;
+    if grid.points < 2 {
+        return Ok(Search { best, points });
+    }
+    let mut ratio = (grid.largest / grid.smallest).powf(1.0 / (grid.points - 1) as f64);
+    for _ in 0..MOST_EXTENSIONS {
+        let (first, last) = (points[0].x, points[points.len() - 1].x);
+        let beyond = match best.x {
+            x if x <= first => x / ratio,
+            x if x >= last && x.is_finite() => x * ratio,
+            _ => break,
+        };
+        best = try_all(&[beyond], &mut points)?;
+    }
+    for _ in 0..grid.refinements {
+        if best.x.is_infinite() {
+            break;
+        }
+        ratio = ratio.sqrt();
+        best = try_all(&[best.x / ratio, best.x * ratio], &mut points)?;
+    }
+    Ok(Search { best, points })
 }
+
+/// Points added beyond an end of the grid.
+const MOST_EXTENSIONS: usize = 3;
 
 /// Seeds of the search, apart from those of the race: the step must not be fitted to the runs that are shown.
 const FIRST_SEED: u64 = 1_000_000;
@@ -95,13 +109,25 @@ mod tests {
     }
 
     #[test]
+    fn a_best_point_at_an_end_is_followed_outwards() {
+        // The grid ends at 100; the maximum is at 10^2.9, two spacings of ½ beyond.
+        let score = |eta: f64, _| Ok::<_, Infallible>(-(eta.log10() - 2.9).powi(2));
+        let found = search(&GridSpec { refinements: 0, ..GRID }, StepScale::Plain, 1.0, score).unwrap();
+        assert!((found.best.x.log10() - 3.0).abs() < 1e-12, "{:?}", found.best);
+        // A rise without end is followed three times, and no further.
+        let falling = search(&GRID, StepScale::Plain, 1.0, |eta: f64, _| Ok::<_, Infallible>(-eta)).unwrap();
+        assert_eq!(falling.points.len(), 9 + MOST_EXTENSIONS + 2 + 2);
+    }
+
+    #[test]
     fn scores_are_means_over_seeds_of_the_search_and_ties_go_to_the_smaller_step() {
         let mut seeds = Vec::new();
         let flat = |_, seed| {
             seeds.push(seed);
             Ok::<_, Infallible>((seed - FIRST_SEED) as f64)
         };
-        let found = search(&GridSpec { refinements: 0, ..GRID }, StepScale::Plain, 1.0, flat).unwrap();
+        let found =
+            search(&GridSpec { refinements: 0, points: 1, ..GRID }, StepScale::Plain, 1.0, flat).unwrap();
         assert!((found.best.score - 0.5).abs() < f64::EPSILON);
         assert_eq!(found.best, found.points[0]);
         assert_eq!(seeds[..2], [FIRST_SEED, FIRST_SEED + 1]);
