@@ -71,6 +71,7 @@ pub enum ScaleArg {
 
 /// `hbpca compare`.
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "one for each flag that may be typed")]
 pub struct CompareArgs {
     /// A file, or several files or a folder as parts of one matrix
     #[arg(value_name = "DATA", required = true)]

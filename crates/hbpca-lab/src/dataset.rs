@@ -112,7 +112,8 @@ pub fn sha256(path: &Path) -> Result<String, LabError> {
 
 /// Hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or('0');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// `rows` rows, drawn without replacement, in their order.

@@ -14,6 +14,9 @@ use crate::{LabError, write_atomically};
 /// Scores drawn at most; more would only blacken the page.
 const MOST_POINTS: usize = 5000;
 
+/// More classes than colours cannot be told apart.
+const MOST_CLASSES: usize = 7;
+
 /// Share of the variance of each component, and of all up to it.
 pub fn scree(model: &Model) -> Figure {
     let shares = model.explained_variance_ratio();
@@ -94,8 +97,6 @@ pub fn scores(scores: &[f64], k: usize, classes: Option<&[String]>) -> Result<Fi
     let mut names: Vec<&str> = classes.map_or_else(Vec::new, |c| c.iter().map(String::as_str).collect());
     names.sort_unstable();
     names.dedup();
-    // More classes than colours cannot be told apart.
-    const MOST_CLASSES: usize = 7;
     if names.is_empty() || names.len() > MOST_CLASSES {
         names = vec![""];
     }

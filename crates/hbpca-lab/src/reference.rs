@@ -80,7 +80,7 @@ impl Reference {
         let certificate = &report.certificate;
         let eigenvalues = [certificate.eigenvalues[0], certificate.eigenvalues[1]];
         let relative = |x: f64| if x > 0.0 { x / eigenvalues[0] } else { 0.0 };
-        if !(eigenvalues[0] > eigenvalues[1]) {
+        if eigenvalues[0].partial_cmp(&eigenvalues[1]) != Some(std::cmp::Ordering::Greater) {
             let message =
                 format!("{}: λ₁ = λ₂ = {}, no direction is the leading one", dataset.title, eigenvalues[0]);
             return Err(LabError::Usage(message));

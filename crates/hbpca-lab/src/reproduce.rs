@@ -224,15 +224,15 @@ pub fn write_findings(results: &Results, plan: &Plan, progress: &Progress) -> Re
         write_atomically(&plan.out.join(format!("{}.csv", table.name)), table.csv().as_bytes())?;
     }
     let summary: String =
-        claims.iter().map(|claim| format!("{}: {}\n", claim.verdict.words(), claim.sentence)).collect();
-    let page = paper_page(results, claims, tables, plan.facts(results, progress));
+        claims.iter().flat_map(|claim| [claim.verdict.words(), ": ", &claim.sentence, "\n"]).collect();
+    let page = paper_page(results, claims, tables, Plan::facts(results, progress));
     let report = plan.out.join("report.html");
     write_atomically(&report, render(&page)?.as_bytes())?;
     Ok(format!("{summary}report: {}", report.display()))
 }
 
 impl Plan {
-    fn facts(&self, results: &Results, progress: &Progress) -> Vec<Fact> {
+    fn facts(results: &Results, progress: &Progress) -> Vec<Fact> {
         let mut facts = environment();
         facts.push(fact("command", std::env::args().collect::<Vec<_>>().join(" ")));
         for (spec, _) in &results.races {

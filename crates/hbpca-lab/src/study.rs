@@ -117,14 +117,14 @@ impl Study {
 
     /// The study as CSV.
     pub fn csv(&self) -> String {
-        let mut text = String::new();
-        for line in &self.lines {
-            for (x, error) in self.x.iter().zip(&line.log_errors) {
-                let theory = line.theory.map_or(String::new(), |x| format!("{x:e}"));
-                text += &format!("{},{},{},{x:e},{error},{theory}\n", self.dataset, line.batch, line.epoch);
-            }
-        }
-        text
+        let cells = |line: &StudyLine, x: f64, error: f64| {
+            let theory = line.theory.map_or(String::new(), |x| format!("{x:e}"));
+            format!("{},{},{},{x:e},{error},{theory}", self.dataset, line.batch, line.epoch)
+        };
+        let of_line = |line: &StudyLine| -> Vec<String> {
+            self.x.iter().zip(&line.log_errors).map(|(x, error)| cells(line, *x, *error)).collect()
+        };
+        self.lines.iter().flat_map(of_line).flat_map(|cells| [cells, "\n".to_owned()]).collect()
     }
 
     /// Header of [`Study::csv`].

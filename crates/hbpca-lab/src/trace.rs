@@ -99,7 +99,7 @@ mod tests {
         };
         let json = serde_json::to_string(&record).unwrap();
         let csv = "passes,full_passes,seconds,theta,residual,eta,beta\n2.5,2,0.25,3,1e-3,0.5,\n";
-        assert_eq!(read(&json).unwrap(), [record.clone()]);
+        assert_eq!(read(&json).unwrap(), std::slice::from_ref(&record));
         assert_eq!(read(csv).unwrap(), [record]);
     }
 

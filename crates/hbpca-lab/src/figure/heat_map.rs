@@ -4,7 +4,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::chart::HeatMap;
-use super::svg::{FINE, draw, failed, font, heading};
+use super::svg::{FINE, draw, failed, font, heading, pixels};
 use super::text::significant;
 use crate::LabError;
 
@@ -37,7 +37,7 @@ pub(crate) fn range(map: &HeatMap) -> (f64, f64) {
 
 /// The map as SVG.
 pub fn heat_map_svg(map: &HeatMap) -> Result<String, LabError> {
-    let (columns, rows) = (map.x.len() as i32, map.y.len() as i32);
+    let (columns, rows) = (pixels(map.x.len()), pixels(map.y.len()));
     let (width, height) = ((LEFT + columns * CELL.0 + 20).max(560), TOP + rows * CELL.1 + 92);
     let (low, high) = range(map);
     draw(width, height, |root| {
@@ -47,11 +47,11 @@ pub fn heat_map_svg(map: &HeatMap) -> Result<String, LabError> {
             root.draw(&Text::new(words, (x * FINE, y * FINE), style)).map_err(failed)
         };
         let middle = Pos::new(HPos::Center, VPos::Center);
-        let row_top = |row: usize| TOP + (rows - 1 - row as i32) * CELL.1;
+        let row_top = |row: usize| TOP + (rows - 1 - pixels(row)) * CELL.1;
         for (row, values) in map.values.iter().enumerate() {
             let top = row_top(row);
             for (column, value) in values.iter().enumerate() {
-                let left = LEFT + column as i32 * CELL.0;
+                let left = LEFT + pixels(column) * CELL.0;
                 let share = if high > low { (value - low) / (high - low) } else { 0.5 };
                 let [r, g, b] = shade(share);
                 let corners = [(left * FINE, top * FINE), ((left + CELL.0) * FINE, (top + CELL.1) * FINE)];
@@ -62,7 +62,7 @@ pub fn heat_map_svg(map: &HeatMap) -> Result<String, LabError> {
             let right = Pos::new(HPos::Right, VPos::Center);
             text(map.y[row].clone(), LEFT - 8, top + CELL.1 / 2, 12, BLACK, right)?;
             if let Some(x) = map.marks.get(row).copied().flatten().and_then(|mark| position(&map.x, mark)) {
-                let centre = LEFT as f64 + (x + 0.5) * f64::from(CELL.0);
+                let centre = f64::from(LEFT) + (x + 0.5) * f64::from(CELL.0);
                 let at = ((centre * f64::from(FINE)) as i32, (top + CELL.1 / 2) * FINE);
                 let ring = |radius: i32, colour: RGBColor, stroke: i32| {
                     Circle::new(at, radius * FINE, colour.stroke_width((stroke * FINE) as u32))
@@ -73,7 +73,7 @@ pub fn heat_map_svg(map: &HeatMap) -> Result<String, LabError> {
         }
         let below = TOP + rows * CELL.1;
         for (column, x) in map.x.iter().enumerate() {
-            let centre = LEFT + column as i32 * CELL.0 + CELL.0 / 2;
+            let centre = LEFT + pixels(column) * CELL.0 + CELL.0 / 2;
             text(significant(*x), centre, below + 12, 11, BLACK, middle)?;
         }
         let left = Pos::new(HPos::Left, VPos::Center);

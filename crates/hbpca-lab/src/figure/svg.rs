@@ -19,6 +19,11 @@ pub(super) fn failed(error: impl std::fmt::Display) -> LabError {
     LabError::Drawing(error.to_string())
 }
 
+/// A count as the signed number that drawing takes; counts beyond its range cannot be drawn anyway.
+pub(super) fn pixels(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
 pub(super) fn font(size: i32) -> FontDesc<'static> {
     ("sans-serif", size * FINE).into_font()
 }
@@ -33,15 +38,15 @@ pub fn svg(figure: &Figure) -> Result<String, LabError> {
     let columns = figure.columns.clamp(1, figure.panels.len().max(1));
     let rows = figure.panels.len().div_ceil(columns);
     let entries = legend_entries(figure);
-    let width = PANEL.0 * columns as i32;
+    let width = PANEL.0 * pixels(columns);
     let legend = legend_places(&entries, width);
     let legend_height = legend.last().map_or(0, |(_, y)| y + LEGEND_LINE) + 6;
     let head = if figure.note.is_some() { 52 } else { 34 };
-    let height = head + PANEL.1 * rows as i32 + legend_height;
+    let height = head + PANEL.1 * pixels(rows) + legend_height;
     draw(width, height, |root| {
         heading(root, &figure.title, figure.note.as_deref())?;
         let (_, below) = root.split_vertically(head * FINE);
-        let (middle, foot) = below.split_vertically(PANEL.1 * rows as i32 * FINE);
+        let (middle, foot) = below.split_vertically(PANEL.1 * pixels(rows) * FINE);
         for (area, panel) in middle.split_evenly((rows, columns)).iter().zip(&figure.panels) {
             draw_panel(area, panel)?;
         }
@@ -97,7 +102,7 @@ fn legend_places(entries: &[&Series], width: i32) -> Vec<(i32, i32)> {
     let (mut x, mut y) = (14, 4);
     let mut places = Vec::new();
     for entry in entries {
-        let wide = 52 + 8 * entry.label.chars().count() as i32;
+        let wide = 52 + 8 * pixels(entry.label.chars().count());
         if x + wide > width && x > 14 {
             (x, y) = (14, y + LEGEND_LINE);
         }

@@ -79,6 +79,7 @@ const SIMILAR: f64 = 1.2;
 const LARGE: f64 = 1.5;
 
 /// All claims, tried on the small-batch races, the large-batch races and the studies.
+#[allow(clippy::too_many_lines, reason = "one paragraph for each sentence of the paper")]
 pub fn claims(small: &[Race], large: &[Race], studies: &[Study]) -> Vec<Claim> {
     let both = || small.iter().chain(large);
     let close = |race: &&Race| race.reference.ratio() >= CLOSE_TO_ONE;
@@ -272,7 +273,9 @@ pub fn claims_markdown(claims: &[Claim]) -> String {
             |case: &Case| format!("{} {}: {}", if case.passed { "✓" } else { "✗" }, case.place, case.numbers);
         let cases = claim.cases.iter().map(case).collect::<Vec<_>>().join("<br>");
         let cells = [&claim.sentence, claim.verdict.words(), &claim.rule, &cases];
-        text += &format!("| {} |\n", cells.map(|cell| cell.replace('|', "\\|")).join(" | "));
+        text += "| ";
+        text += &cells.map(|cell| cell.replace('|', "\\|")).join(" | ");
+        text += " |\n";
     }
     text
 }

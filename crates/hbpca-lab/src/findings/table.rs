@@ -32,7 +32,7 @@ impl Table {
         };
         let rule = format!("|{}\n", "---|".repeat(self.header.len()));
         let rows: String = self.rows.iter().map(|row| line(row)).collect();
-        let notes: String = self.notes.iter().map(|note| format!("\n{note}\n")).collect();
+        let notes: String = self.notes.iter().flat_map(|note| ["\n", note, "\n"]).collect();
         format!("{}{rule}{rows}{notes}", line(&self.header))
     }
 

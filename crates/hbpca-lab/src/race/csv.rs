@@ -15,58 +15,70 @@ fn lanes(races: &[Race]) -> impl Iterator<Item = (&Race, &Lane)> {
     races.iter().flat_map(|race| race.lanes.iter().map(move |lane| (race, lane)))
 }
 
-/// Every look of every run, without times.
-pub fn looks_csv(races: &[Race]) -> String {
-    let mut text = LOOKS.to_owned();
-    for (race, lane) in lanes(races) {
-        for run in &lane.runs {
-            for (i, look) in run.looks.iter().enumerate() {
-                text += &format!(
-                    "{},{},{},{},{},{},{},{i},{},{:e},{}\n",
-                    race.experiment,
-                    race.dataset,
-                    lane.contender,
-                    optional(run.eta),
-                    race.batch,
-                    race.epoch,
-                    run.seed,
-                    look.passes,
-                    look.error,
-                    optional(look.lambda2),
-                );
-            }
-        }
+/// A header and lines of cells.
+fn csv(header: &str, lines: impl Iterator<Item = Vec<String>>) -> String {
+    let mut text = header.to_owned();
+    for cells in lines {
+        text += &cells.join(",");
+        text += "\n";
     }
     text
+}
+
+/// Every look of every run, without times.
+pub fn looks_csv(races: &[Race]) -> String {
+    let lines = lanes(races).flat_map(|(race, lane)| {
+        lane.runs.iter().flat_map(move |run| {
+            run.looks.iter().enumerate().map(move |(i, look)| {
+                vec![
+                    race.experiment.clone(),
+                    race.dataset.clone(),
+                    lane.contender.id(),
+                    optional(run.eta),
+                    race.batch.to_string(),
+                    race.epoch.to_string(),
+                    run.seed.to_string(),
+                    i.to_string(),
+                    look.passes.to_string(),
+                    format!("{:e}", look.error),
+                    optional(look.lambda2),
+                ]
+            })
+        })
+    });
+    csv(LOOKS, lines)
 }
 
 /// The times of the looks.
 pub fn seconds_csv(races: &[Race]) -> String {
-    let mut text = SECONDS.to_owned();
-    for (race, lane) in lanes(races) {
-        for run in &lane.runs {
-            for (i, look) in run.looks.iter().enumerate() {
-                let (experiment, dataset) = (&race.experiment, &race.dataset);
-                text +=
-                    &format!("{experiment},{dataset},{},{},{i},{}\n", lane.contender, run.seed, look.seconds);
-            }
-        }
-    }
-    text
+    let lines = lanes(races).flat_map(|(race, lane)| {
+        lane.runs.iter().flat_map(move |run| {
+            run.looks.iter().enumerate().map(move |(i, look)| {
+                let (experiment, dataset) = (race.experiment.clone(), race.dataset.clone());
+                let (seed, look, seconds) = (run.seed.to_string(), i.to_string(), look.seconds.to_string());
+                vec![experiment, dataset, lane.contender.id(), seed, look, seconds]
+            })
+        })
+    });
+    csv(SECONDS, lines)
 }
 
 /// Every step size tried.
 pub fn searches_csv(races: &[Race]) -> String {
-    let mut text = SEARCHES.to_owned();
-    for (race, lane) in lanes(races) {
-        for (point, search) in lane.search.iter().flat_map(|s| s.points.iter().map(move |p| (p, s))) {
-            let chosen = u8::from(*point == search.best);
-            let (experiment, dataset) = (&race.experiment, &race.dataset);
-            text += &format!(
-                "{experiment},{dataset},{},{:e},{:e},{},{chosen}\n",
-                lane.contender, point.x, point.eta, point.score
-            );
-        }
-    }
-    text
+    let lines = lanes(races).flat_map(|(race, lane)| {
+        lane.search.iter().flat_map(move |search| {
+            search.points.iter().map(move |point| {
+                vec![
+                    race.experiment.clone(),
+                    race.dataset.clone(),
+                    lane.contender.id(),
+                    format!("{:e}", point.x),
+                    format!("{:e}", point.eta),
+                    point.score.to_string(),
+                    u8::from(*point == search.best).to_string(),
+                ]
+            })
+        })
+    });
+    csv(SEARCHES, lines)
 }

@@ -3,7 +3,7 @@
 use super::view::Fact;
 
 /// A fact.
-pub fn fact(name: &str, value: impl ToString) -> Fact {
+pub fn fact(name: &str, value: impl std::fmt::Display) -> Fact {
     Fact { name: name.into(), value: value.to_string() }
 }
 

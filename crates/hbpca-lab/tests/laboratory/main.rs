@@ -19,7 +19,7 @@ pub fn generated_csv(n: usize, d: usize, ratio: f64) -> String {
     };
     let mut text = (0..d).map(|j| format!("x{j}")).collect::<Vec<_>>().join(",") + "\n";
     for _ in 0..n {
-        let row: Vec<String> = (0..d).map(|j| format!("{:.6}", uniform() * ratio.powi(j as i32))).collect();
+        let row: Vec<String> = (0..d).map(|j| format!("{:.6}", uniform() * ratio.powf(j as f64))).collect();
         writeln!(text, "{}", row.join(",")).unwrap();
     }
     text
