@@ -190,8 +190,7 @@ pub fn claims(small: &[Race], large: &[Race], studies: &[Study]) -> Vec<Claim> {
         ),
         claim(
             "By incorporating a step size, the algorithm works with any size of the mini-batch (from the Conclusion).",
-            "Step-size study: for every batch size up to 5 % some step brings the mean error below 0.1 within the budget (larger \
-             batches leave too few epochs to tell).",
+            "Step-size study: for every batch size some step brings the mean error below 10⁻³ within the budget.",
             studies.iter().map(any_batch).collect(),
         ),
     ]
@@ -257,7 +256,7 @@ fn any_batch(study: &Study) -> Case {
     let text = |(batch, error): &(usize, f64)| format!("{batch} rows: {error:.1}");
     Case {
         place: study.title.clone(),
-        passed: best.iter().all(|(_, error)| *error < -1.0),
+        passed: best.iter().all(|(_, error)| *error < -3.0),
         numbers: format!(
             "best log₁₀ error by batch: {}",
             best.iter().map(text).collect::<Vec<_>>().join(", ")
