@@ -42,6 +42,12 @@ pub enum Command {
     Info(InfoArgs),
     /// Turn data from one format into another
     Convert(ConvertArgs),
+    /// Draw a model's scree plot, a trace's convergence or scores
+    Plot(hbpca_lab::cli::PlotArgs),
+    /// Race the solvers on your own data and write a report
+    Compare(Box<hbpca_lab::cli::CompareArgs>),
+    /// Reproduce the paper's figures, tables and claims
+    Reproduce(hbpca_lab::cli::ReproduceArgs),
     /// Rates of the paper's methods for given λ₁, λ₂, η, m and K
     Theory(TheoryArgs),
     /// Print a completion script for a shell

@@ -7,6 +7,7 @@ mod demo;
 mod fit;
 mod info;
 mod inverse;
+mod laboratory;
 mod man;
 mod theory;
 mod transform;
@@ -23,6 +24,9 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
         Command::Check(args) => check::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Convert(args) => convert::run(&args),
+        Command::Plot(args) => laboratory::plot(&args),
+        Command::Compare(args) => laboratory::compare(&args),
+        Command::Reproduce(args) => laboratory::reproduce(&args),
         Command::Theory(args) => theory::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
