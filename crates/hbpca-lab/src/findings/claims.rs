@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::lead::{factor_text, passes_text, speed_up};
+use super::lead::{factor_text, passes, passes_text, speed_up};
 use super::tables::{AM, CLOSE_TO_ONE, OM, VR_PCA, VR_POWER_M, converges};
 use crate::race::{Lane, Race};
 use crate::statistics::{mean, standard_deviation};
@@ -227,7 +227,11 @@ fn against_rivals(race: &Race, rule: impl Fn(f64) -> bool) -> Option<(bool, Stri
     let om = race.lane(OM)?;
     let rivals =
         race.lanes.iter().filter(|lane| !lane.extended && lane.contender.solver != om.contender.solver);
-    let best = rivals.min_by(|a, b| speed_up(race, om, a).total_cmp(&speed_up(race, om, b)))?;
+    let rank = |lane: &Lane| (passes(race, lane), lane.curve.final_log_error());
+    let best = rivals.min_by(|a, b| {
+        let (a, b) = (rank(a), rank(b));
+        a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
+    })?;
     let factor = speed_up(race, om, best);
     Some((rule(factor), format!("{}; factor {}", numbers(race, &[om, best]), factor_text(factor))))
 }

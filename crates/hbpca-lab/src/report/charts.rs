@@ -129,7 +129,10 @@ pub fn heat_map_json(map: &HeatMap) -> String {
     plot.add_trace(heat);
     plot.add_trace(marks);
     let named = |label: &str, values: Vec<f64>, names: Vec<String>| {
-        Axis::new().title(Title::with_text(label)).tick_values(values).tick_text(names).auto_margin(true)
+        // Cells reach half a step beyond their centres.
+        let range = vec![-0.5, values.len() as f64 - 0.5];
+        let axis = Axis::new().title(Title::with_text(label)).auto_margin(true).range(range);
+        axis.tick_values(values).tick_text(names)
     };
     plot.set_layout(
         Layout::new()

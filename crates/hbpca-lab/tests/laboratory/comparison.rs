@@ -47,7 +47,7 @@ fn a_race_ends_with_advice_and_a_report() {
     // d = 6 is less than a block: Krylov is exact after one pass.
     assert!(advice.contains("--solver krylov") && advice.contains("because"), "{advice}");
     let report = fs::read_to_string(path("report.html")).unwrap();
-    assert!(report.contains("Which solver for mine.csv?") && report.contains("report-files/race.csv"));
+    assert!(report.contains("Which solver for mine.csv?") && report.contains("report-files&#x2f;race.csv"));
     assert!(fs::metadata(folder.path().join("report-files/race.png")).unwrap().len() > 0);
 }
 
