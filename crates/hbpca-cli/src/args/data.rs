@@ -1,0 +1,88 @@
+//! Arguments that several commands share.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use hbpca_io::Format;
+
+/// The data and how to read it.
+#[derive(Debug, Args)]
+pub struct DataArgs {
+    /// A file, several files or a folder as parts of one matrix, or - for standard input
+    #[arg(value_name = "DATA", required = true)]
+    pub data: Vec<PathBuf>,
+    /// Format of the data [default: by extension, else by content]
+    #[arg(long, value_name = "FORMAT", help_heading = READING, value_parser = format_parser())]
+    pub format: Option<Format>,
+    /// Column that holds the label and is left out: its name, or its number from 0 (−1 is the last)
+    #[arg(long, value_name = "NAME|INDEX", help_heading = READING, allow_negative_numbers = true)]
+    pub label_column: Option<String>,
+    /// Columns to use, in this order, by name or number
+    #[arg(long, value_name = "NAME|INDEX,…", value_delimiter = ',', help_heading = READING, allow_negative_numbers = true)]
+    pub columns: Option<Vec<String>>,
+    /// Number of columns of LIBSVM data, whose last columns may be empty
+    #[arg(long, value_name = "D", help_heading = READING)]
+    pub n_columns: Option<usize>,
+}
+
+const READING: &str = "Reading";
+
+fn format_parser() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::ALL.map(Format::name))
+        .try_map(|name| Format::from_name(&name).ok_or_else(|| format!("`{name}` is no format")))
+}
+
+/// How rows are prepared.
+#[derive(Debug, Args)]
+pub struct PreparationArgs {
+    /// Subtract the column means: principal components [default]
+    #[arg(long, overrides_with = "no_center", help_heading = PREPARATION)]
+    pub center: bool,
+    /// Subtract nothing: the plain second moment (truncated SVD)
+    #[arg(long, overrides_with = "center", help_heading = PREPARATION)]
+    pub no_center: bool,
+    /// Divide every column by its standard deviation or by its range
+    #[arg(long, value_enum, default_value_t = ScaleArg::None, help_heading = PREPARATION)]
+    pub scale: ScaleArg,
+}
+
+const PREPARATION: &str = "Preparation";
+
+/// `--scale`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ScaleArg {
+    /// Columns as they are
+    None,
+    /// Standard deviation 1
+    Std,
+    /// Values from 0 to 1
+    Minmax,
+}
+
+/// `--whiten`.
+#[derive(Debug, Args)]
+pub struct WhitenArgs {
+    /// Scores of variance 1
+    #[arg(long)]
+    pub whiten: bool,
+}
+
+/// `--threads`.
+#[derive(Debug, Args)]
+pub struct ThreadArgs {
+    /// Threads to use; 0 for as many as the machine offers. Results do not depend on it
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub threads: usize,
+}
+
+/// `-q` and `-v`.
+#[derive(Debug, Args)]
+pub struct VerbosityArgs {
+    /// No progress and no warnings
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say what is being done
+    #[arg(short, long)]
+    pub verbose: bool,
+}

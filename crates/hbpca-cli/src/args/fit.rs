@@ -1,0 +1,87 @@
+//! `hbpca fit`.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use hbpca::{Batch, SolverKind};
+
+use super::{DataArgs, PreparationArgs, ThreadArgs, VerbosityArgs};
+
+/// `hbpca fit`. What is left out takes the library's default.
+#[derive(Debug, Args)]
+pub struct FitArgs {
+    #[command(flatten)]
+    pub data: DataArgs,
+    /// Components to find
+    #[arg(short = 'k', value_name = "K", default_value_t = 1)]
+    pub k: usize,
+    /// Solver
+    #[arg(long, value_parser = solver_parser())]
+    pub solver: Option<SolverKind>,
+    #[command(flatten)]
+    pub preparation: PreparationArgs,
+
+    /// Residuals at most TOL·θ₁ count as converged
+    #[arg(long, value_name = "TOL", default_value_t = 1e-6, help_heading = STOPPING)]
+    pub tol: f64,
+    /// Passes over the data after which to stop
+    #[arg(long, value_name = "N", default_value_t = 1000.0, help_heading = STOPPING)]
+    pub max_passes: f64,
+    /// Seconds after which to stop
+    #[arg(long, value_name = "S", help_heading = STOPPING)]
+    pub max_seconds: Option<f64>,
+
+    /// Step size η of the stochastic solvers [default: 0.1]
+    #[arg(long, value_name = "X", help_heading = METHOD, allow_negative_numbers = true)]
+    pub eta: Option<f64>,
+    /// Where the momentum's λ₂ comes from [default: adaptive, or oracle when --lambda2 is given]
+    #[arg(long, value_enum, help_heading = METHOD)]
+    pub momentum: Option<MomentumArg>,
+    /// The true λ₂ of C, for --momentum oracle
+    #[arg(long, value_name = "X", help_heading = METHOD, allow_negative_numbers = true)]
+    pub lambda2: Option<f64>,
+    /// Rows of a mini-batch: a share or a number [default: 1%]
+    #[arg(long, value_name = "1%|N", help_heading = METHOD)]
+    pub batch: Option<Batch>,
+    /// Steps m of an epoch, between two full passes [default: 100]
+    #[arg(long, value_name = "M", help_heading = METHOD)]
+    pub epoch: Option<usize>,
+    /// Seed of the start vector and of the mini-batches
+    #[arg(long, value_name = "SEED", default_value_t = 0, help_heading = METHOD)]
+    pub seed: u64,
+    /// Begin from the components of an earlier model
+    #[arg(long, value_name = "MODEL", help_heading = METHOD)]
+    pub start: Option<PathBuf>,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+
+    /// Write the model here (.safetensors)
+    #[arg(short, long, value_name = "MODEL", help_heading = OUTPUT)]
+    pub output: Option<PathBuf>,
+    /// Write the history here, one line for each certified iterate
+    #[arg(long, value_name = "FILE.csv|.jsonl", help_heading = OUTPUT)]
+    pub trace: Option<PathBuf>,
+    /// Print one JSON object instead of the table
+    #[arg(long, help_heading = OUTPUT)]
+    pub json: bool,
+    #[command(flatten)]
+    pub verbosity: VerbosityArgs,
+}
+
+const STOPPING: &str = "Stopping";
+const METHOD: &str = "Method";
+const OUTPUT: &str = "Output";
+
+fn solver_parser() -> impl TypedValueParser<Value = SolverKind> {
+    PossibleValuesParser::new(SolverKind::ALL.map(SolverKind::name)).try_map(|name| name.parse::<SolverKind>())
+}
+
+/// `--momentum`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MomentumArg {
+    /// The true λ₂, given by --lambda2
+    Oracle,
+    /// The free estimate from consecutive iterates
+    Adaptive,
+}

@@ -1,0 +1,186 @@
+//! What was typed. Nothing here is judged beyond its grammar: that is the plan's part.
+
+mod data;
+mod fit;
+
+pub use data::{DataArgs, PreparationArgs, ScaleArg, ThreadArgs, VerbosityArgs, WhitenArgs};
+pub use fit::{FitArgs, MomentumArg};
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+
+/// Principal components of large and sparse data, with a proof.
+///
+/// Reads LIBSVM, CSV, TSV, .npy, SciPy .npz, Matrix Market, IDX and Parquet, also compressed. Every answer carries a
+/// certificate computed from the data: how far each eigenvalue and each vector can be off.
+#[derive(Debug, Parser)]
+#[command(name = "hbpca", version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = EXIT_CODES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 converged (or done) · 1 result written but not converged, or a check that does not \
+    hold · 2 wrong usage · 3 bad input · 130 interrupted, with what was reached written";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Find principal components and certify them
+    Fit(Box<FitArgs>),
+    /// Compute the scores of data under a model
+    Transform(TransformArgs),
+    /// Rebuild data from scores
+    Inverse(InverseArgs),
+    /// Recompute a model's certificate from the data
+    Check(CheckArgs),
+    /// Describe data or a model
+    Info(InfoArgs),
+    /// Turn data from one format into another
+    Convert(ConvertArgs),
+    /// Rates of the paper's methods for given λ₁, λ₂, η, m and K
+    Theory(TheoryArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Print the man page
+    Man(ManArgs),
+    /// Fit a small real data set with every solver and write hbpca-demo.html
+    Demo(DemoArgs),
+}
+
+/// `hbpca transform`.
+#[derive(Debug, Args)]
+pub struct TransformArgs {
+    /// Model file written by `hbpca fit -o`
+    pub model: PathBuf,
+    #[command(flatten)]
+    pub data: DataArgs,
+    /// File for the scores, one row for each row of the data; its extension decides the format
+    #[arg(short, long, value_name = "SCORES")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub whiten: WhitenArgs,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+    #[command(flatten)]
+    pub verbosity: VerbosityArgs,
+}
+
+/// `hbpca inverse`.
+#[derive(Debug, Args)]
+pub struct InverseArgs {
+    /// Model file written by `hbpca fit -o`
+    pub model: PathBuf,
+    #[command(flatten)]
+    pub scores: DataArgs,
+    /// File for the rebuilt data; its extension decides the format
+    #[arg(short, long, value_name = "DATA")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub whiten: WhitenArgs,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+    #[command(flatten)]
+    pub verbosity: VerbosityArgs,
+}
+
+/// `hbpca check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Model file written by `hbpca fit -o`
+    pub model: PathBuf,
+    #[command(flatten)]
+    pub data: DataArgs,
+    /// Relative residual up to which the model counts as correct [default: the tolerance it was fitted with]
+    #[arg(long, value_name = "TOL")]
+    pub tol: Option<f64>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+    #[command(flatten)]
+    pub verbosity: VerbosityArgs,
+}
+
+/// `hbpca info`.
+#[derive(Debug, Args)]
+pub struct InfoArgs {
+    #[command(flatten)]
+    pub data: DataArgs,
+    #[command(flatten)]
+    pub preparation: PreparationArgs,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+    #[command(flatten)]
+    pub verbosity: VerbosityArgs,
+}
+
+/// `hbpca convert`.
+#[derive(Debug, Args)]
+pub struct ConvertArgs {
+    #[command(flatten)]
+    pub input: DataArgs,
+    /// File to write; its extensions decide format and compression
+    #[arg(value_name = "OUT", required = true)]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+    #[command(flatten)]
+    pub verbosity: VerbosityArgs,
+}
+
+/// `hbpca theory`.
+#[derive(Debug, Args)]
+pub struct TheoryArgs {
+    /// λ₁, the largest eigenvalue of C
+    #[arg(long, value_name = "X")]
+    pub lambda1: f64,
+    /// λ₂, the second eigenvalue of C
+    #[arg(long, value_name = "X")]
+    pub lambda2: f64,
+    /// K = ‖E[(C_S − C)²]‖, the variance of a mini-batch; 0 for the noiseless limit
+    #[arg(long, value_name = "K")]
+    pub variance: f64,
+    /// m, the steps of an epoch
+    #[arg(long, value_name = "M", default_value_t = 100)]
+    pub epoch: usize,
+    /// Step sizes to show besides the best ones
+    #[arg(long, value_name = "X,…", value_delimiter = ',')]
+    pub eta: Vec<f64>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `hbpca completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    pub shell: Shell,
+}
+
+/// `hbpca man`.
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// Write one page for each command into this folder instead
+    #[arg(long, value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+}
+
+/// `hbpca demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// The page to write
+    #[arg(short, long, value_name = "FILE", default_value = "hbpca-demo.html")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+}

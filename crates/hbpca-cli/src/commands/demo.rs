@@ -1,0 +1,176 @@
+//! `hbpca demo`: every solver on a small real data set that ships inside the program.
+
+use std::io::Write;
+
+use hbpca::theory::{GradientVariance, Problem, best_step_size, best_step_size_vr_pca};
+use hbpca::{
+    Batch, ColumnStatistics, Covariance, Driver, Fit, FitConfig, Limits, Matrix, MomentumChoice, Outcome, Preprocessing,
+    RowMap, SolverKind,
+};
+use hbpca_io::{ColumnRef, Format, HeaderLine, ReadOptions, read_bytes};
+
+use crate::args::DemoArgs;
+use crate::exit::{Exit, Failure};
+use crate::interrupt::Running;
+use crate::output::page::{Page, Run};
+use crate::output::table::{Side, Table};
+use crate::output::{self, number};
+use crate::plan;
+
+/// See `data/README.md` for source and licence.
+const DIGITS: &[u8] = include_bytes!("../../data/digits.csv.gz");
+
+const DATA: &str = "The data: 1,797 handwritten digits of 8 × 8 pixels (64 columns), every column scaled to mean 0 and \
+    standard deviation 1.";
+const SOURCE: &str = "Data: E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machine Learning \
+    Repository, 1998, doi.org/10.24432/C50P49, CC BY 4.0.";
+
+const PREPROCESSING: Preprocessing = Preprocessing::STANDARDIZE;
+/// Components of the reference, for the scree plot.
+const SPECTRUM: usize = 20;
+/// The paper's larger setting: batches of 5 % of the rows, m = 20.
+const BATCH: Batch = Batch::Share(0.05);
+const EPOCH: usize = 20;
+
+/// Runs `hbpca demo`.
+pub fn run(args: &DemoArgs) -> Result<Exit, Failure> {
+    plan::use_threads(&args.threads)?;
+    let mut file = plan::create(&args.output)?;
+    let refused = |error: hbpca::Error| Failure::refused(&error, "digits");
+    let matrix = digits()?;
+    let problem = Demo::prepare(&matrix).map_err(refused)?;
+    let runs = SolverKind::ALL.into_iter().map(|solver| problem.run(solver));
+    let runs: Vec<Run> = runs.collect::<Result<_, _>>().map_err(refused)?;
+
+    let name = args.output.display();
+    output::print(&format!("{DATA}\n\n{}\n{name} shows how each of them got there.\n", table(&runs)))?;
+    let page = problem.page(runs).render();
+    file.write_all(page.as_bytes()).map_err(|error| Failure::output(name, error))?;
+    file.commit()?;
+    Ok(if problem.limits.cancel.is_cancelled() { Exit::Interrupted } else { Exit::Success })
+}
+
+fn digits() -> Result<Matrix<'static>, Failure> {
+    let options = ReadOptions {
+        label_column: Some(ColumnRef::Index(-1)),
+        header: HeaderLine::Absent,
+        ..ReadOptions::default()
+    };
+    Ok(read_bytes(DIGITS, Format::Csv, &options)?.matrix)
+}
+
+/// The digits and all that is known about them beforehand.
+struct Demo<'a> {
+    matrix: &'a Matrix<'a>,
+    map: RowMap,
+    limits: Limits,
+    /// The answer, from C itself.
+    reference: Fit,
+    /// λ₁, λ₂, K and m, from which the theory chooses step sizes.
+    problem: Problem,
+}
+
+impl<'a> Demo<'a> {
+    fn prepare(matrix: &'a Matrix<'a>) -> Result<Self, hbpca::Error> {
+        let map = PREPROCESSING.row_map(&ColumnStatistics::new(matrix)?);
+        let limits = Limits { tol: 1e-6, max_passes: 100.0, ..Limits::default() };
+        let config = FitConfig {
+            k: SPECTRUM,
+            solver: SolverKind::Covariance,
+            preprocessing: PREPROCESSING,
+            ..FitConfig::default()
+        };
+        let reference = config.fit(matrix)?;
+        let [lambda1, lambda2] = [0, 1].map(|i| reference.model.eigenvalues()[i]);
+        let variance = GradientVariance::measure(matrix, &map, 0.01, 0)?;
+        let variance = variance.of_batch(BATCH.rows(matrix.n_rows())?, config.replacement)?;
+        let problem = Problem::new(lambda1, lambda2, variance, EPOCH)?;
+        Ok(Self { matrix, map, limits, reference, problem })
+    }
+
+    fn config(&self, solver: SolverKind) -> FitConfig {
+        let eta = match solver {
+            SolverKind::VrHbPower => best_step_size(&self.problem).eta,
+            SolverKind::Oja | SolverKind::VrPca => best_step_size_vr_pca(&self.problem).eta,
+            _ => FitConfig::default().eta,
+        };
+        let momentum = MomentumChoice::Oracle(self.problem.lambda2());
+        FitConfig { solver, eta, momentum, batch: BATCH, epoch: EPOCH, limits: self.limits.clone(), ..FitConfig::default() }
+    }
+
+    fn run(&self, kind: SolverKind) -> Result<Run, hbpca::Error> {
+        let config = self.config(kind);
+        let mut solver = config.solver(self.matrix.n_rows(), self.matrix.n_cols())?;
+        let mut operator = Covariance::with_map(self.matrix, self.map.clone());
+        let running = Running::with(&self.limits.cancel);
+        let report = Driver::new(config.limits)
+            .reference(self.reference.model.component(0))
+            .run(&mut *solver, &mut operator)?;
+        drop(running);
+        // The answer is the iterate with the smallest residual.
+        let best = report.history.iter().min_by(|a, b| a.residual.total_cmp(&b.residual));
+        Ok(Run {
+            name: kind.name(),
+            parameters: parameters(&solver.parameters(), kind),
+            passes: report.passes,
+            seconds: report.seconds,
+            error: best.and_then(|record| record.error).unwrap_or(1.0),
+            outcome: verdict(report.outcome).into(),
+            curve: report.history.iter().filter_map(|record| Some((record.passes, record.error?))).collect(),
+        })
+    }
+
+    fn page(&self, runs: Vec<Run>) -> Page {
+        let ratio = self.problem.lambda2() / self.problem.lambda1();
+        Page {
+            data: DATA.into(),
+            source: SOURCE.into(),
+            task: format!(
+                "The task: the first principal component, until the residual is below 1e-6 of the largest eigenvalue, in at \
+                 most 100 passes over the data. λ₂/λ₁ = {}. Momentum uses the true λ₂, step sizes are those that the theory \
+                 calls best for batches of 5 % and epochs of {EPOCH} steps.",
+                number::short(ratio)
+            ),
+            runs,
+            eigenvalues: self.reference.model.eigenvalues().to_vec(),
+            ratios: self.reference.model.explained_variance_ratio(),
+        }
+    }
+}
+
+fn verdict(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Converged => "converged",
+        Outcome::Budget => "not converged",
+        Outcome::Stagnated => "stagnated",
+        Outcome::Interrupted => "interrupted",
+    }
+}
+
+fn parameters(step: &hbpca::StepParameters, kind: SolverKind) -> String {
+    let eta = step.eta.filter(|_| kind != SolverKind::Oja).map(|eta| format!("η = {}", number::short(eta)));
+    let falling = (kind == SolverKind::Oja).then(|| "η falling".to_owned());
+    let beta = step.beta.map(|beta| format!("β = {}", number::short(beta)));
+    [eta, falling, beta].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn table(runs: &[Run]) -> String {
+    let mut table = Table::new(&[
+        ("solver", Side::Left),
+        ("passes", Side::Right),
+        ("seconds", Side::Right),
+        ("error", Side::Right),
+        ("converged", Side::Left),
+    ]);
+    for run in runs {
+        let converged = if run.outcome == verdict(Outcome::Converged) { "yes" } else { "no" };
+        table.row([
+            run.name.into(),
+            number::short(run.passes),
+            format!("{:.4}", run.seconds),
+            number::small(run.error),
+            converged.into(),
+        ]);
+    }
+    table.render()
+}

@@ -1,0 +1,110 @@
+//! `hbpca fit`: data in, a certified model out.
+
+use hbpca::{Centering, Fit, Observer, Preprocessing, Scaling};
+use hbpca_io::StoredModel;
+
+use crate::args::FitArgs;
+use crate::exit::{Exit, Failure};
+use crate::interrupt::Running;
+use crate::output::progress::Progress;
+use crate::output::say::{self, Verbosity};
+use crate::output::table::{Side, Table};
+use crate::output::{self, json, number, warnings};
+use crate::plan::{self, FitPlan, Loaded};
+
+/// Runs `hbpca fit`.
+pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
+    plan::use_threads(&args.threads)?;
+    let FitPlan { source, config, chosen_because, idle_flags, model, mut trace, json, verbosity } =
+        FitPlan::new(args)?;
+    let loaded = source.read(verbosity)?;
+
+    let limits = &config.limits;
+    let mut progress = Progress::new(verbosity, limits.tol, limits.max_passes, limits.max_seconds);
+    let mut observers: Vec<&mut (dyn Observer + Send)> = vec![&mut progress];
+    observers.extend(trace.as_mut().map(|trace| trace as &mut (dyn Observer + Send)));
+    let running = Running::with(&limits.cancel);
+    let fit = config
+        .fit_observed(&loaded.data.matrix, None, &mut observers)
+        .map_err(|error| Failure::refused(&error, &loaded.name))?;
+    drop(running);
+
+    // Files first: a reader of the table that went away must not cost the model.
+    if let Some(file) = model {
+        StoredModel::of_fit(&fit, &chosen_because, limits.tol).write(file)?;
+    }
+    trace.map_or(Ok(()), crate::output::trace::Trace::finish)?;
+    let nnz = loaded.data.matrix.nnz();
+    if json {
+        json::print(&json::FitObject::new(&fit, nnz, &chosen_because, limits.tol, loaded.seconds))?;
+    } else {
+        output::print(&report(&fit, &loaded, &chosen_because))?;
+    }
+    if verbosity > Verbosity::Quiet {
+        let names = loaded.data.column_names.as_deref();
+        warnings::of_fit(&fit, limits, &idle_flags, names).iter().for_each(|text| say::warning(text));
+    }
+    Ok(fit.outcome.into())
+}
+
+/// What a person reads.
+fn report(fit: &Fit, loaded: &Loaded, chosen_because: &str) -> String {
+    let (model, certificate) = (&fit.model, &fit.certificate);
+    let mut table = Table::new(&[
+        ("component", Side::Right),
+        ("eigenvalue", Side::Right),
+        ("± at most", Side::Right),
+        ("share", Side::Right),
+        ("cumulative", Side::Right),
+        ("angle at most", Side::Right),
+    ]);
+    let ratios = model.explained_variance_ratio();
+    let mut cumulative = 0.0;
+    for (i, ratio) in ratios.iter().enumerate() {
+        cumulative += ratio;
+        table.row([
+            (i + 1).to_string(),
+            number::value(model.eigenvalues()[i]),
+            number::small(certificate.residuals[i]),
+            number::percent(*ratio),
+            number::percent(cumulative),
+            certificate.angle_bounds[i].map_or_else(|| "unknown".into(), number::small),
+        ]);
+    }
+    let matrix = &loaded.data.matrix;
+    format!(
+        "{}: {} rows × {} columns, {}\n{} ({chosen_because}), {}\n\n{}\n{}: {}.\n{} and {} for column statistics in {}, after {} of reading\n",
+        loaded.name,
+        number::count(matrix.n_rows()),
+        number::count(matrix.n_cols()),
+        storage(loaded),
+        fit.solver,
+        preparation(model.summary().preprocessing),
+        table.render(),
+        fit.outcome,
+        certificate,
+        number::plural(fit.passes, "pass", "passes"),
+        number::short(fit.statistics_passes),
+        number::seconds(fit.seconds),
+        number::seconds(loaded.seconds),
+    )
+}
+
+fn storage(loaded: &Loaded) -> String {
+    let matrix = &loaded.data.matrix;
+    let kind = plan::kind(matrix);
+    if matrix.is_sparse() { format!("{kind}, {} entries", number::count(matrix.nnz())) } else { kind.into() }
+}
+
+/// The preparation in words.
+pub fn preparation(preprocessing: Preprocessing) -> String {
+    let centred = match preprocessing.centering {
+        Centering::Mean => "centred",
+        Centering::None => "not centred",
+    };
+    match preprocessing.scaling {
+        Scaling::None => centred.into(),
+        Scaling::Std => format!("{centred}, scaled to standard deviation 1"),
+        Scaling::MinMax => format!("{centred}, scaled to range 1"),
+    }
+}

@@ -1,0 +1,201 @@
+//! `hbpca info`: what data or a model is like.
+
+use hbpca::{ColumnStatistics, Preprocessing};
+use hbpca_io::StoredModel;
+use serde::Serialize;
+
+use super::fit::preparation;
+use crate::args::InfoArgs;
+use crate::exit::{Exit, Failure};
+use crate::output::say::Verbosity;
+use crate::output::table::facts;
+use crate::output::{self, json, number, scree};
+use crate::plan::{self, Loaded, Source};
+
+/// Runs `hbpca info`.
+pub fn run(args: &InfoArgs) -> Result<Exit, Failure> {
+    plan::use_threads(&args.threads)?;
+    match args.data.data.as_slice() {
+        [path] if StoredModel::recognise(path) => {
+            let stored = plan::open_model(path)?;
+            let name = path.display().to_string();
+            if args.json { json::print(&ModelObject::of(&stored)) } else { output::print(&model_report(&stored, &name)) }?;
+        }
+        _ => {
+            let loaded = Source::find(&args.data)?.read(Verbosity::from(&args.verbosity))?;
+            let object = DataObject::of(&loaded, (&args.preparation).into())?;
+            if args.json { json::print(&object) } else { output::print(&data_report(&object, &loaded)) }?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// `hbpca info DATA --json`.
+#[derive(Serialize)]
+struct DataObject {
+    n: usize,
+    d: usize,
+    /// Entries stored.
+    nnz: usize,
+    /// Entries that are not zero.
+    nonzeros: usize,
+    /// Their share of all n·d.
+    density: f64,
+    format: String,
+    storage: &'static str,
+    bytes_in_memory: usize,
+    bytes_read: u64,
+    read_seconds: f64,
+    labels: bool,
+    preprocessing: Preprocessing,
+    total_variance: f64,
+    columns: ColumnRanges,
+}
+
+/// The columns in a few numbers: for each statistic its smallest and its largest value over all columns.
+#[derive(Serialize)]
+struct ColumnRanges {
+    constant: usize,
+    names: Option<Vec<String>>,
+    min: [f64; 2],
+    max: [f64; 2],
+    mean: [f64; 2],
+    std: [f64; 2],
+}
+
+impl DataObject {
+    fn of(loaded: &Loaded, preprocessing: Preprocessing) -> Result<Self, Failure> {
+        let (data, matrix) = (&loaded.data, &loaded.data.matrix);
+        let statistics = ColumnStatistics::new(matrix).map_err(|error| Failure::refused(&error, &loaded.name))?;
+        let mut nonzeros = 0;
+        for l in 0..matrix.n_rows() {
+            matrix.for_each_in_row(l, |_, x| nonzeros += usize::from(x != 0.0));
+        }
+        let std: Vec<f64> = statistics.variance().iter().map(|v| v.sqrt()).collect();
+        Ok(Self {
+            n: matrix.n_rows(),
+            d: matrix.n_cols(),
+            nnz: matrix.nnz(),
+            nonzeros,
+            density: nonzeros as f64 / (matrix.n_rows() as f64 * matrix.n_cols() as f64),
+            format: data.format.to_string(),
+            storage: plan::kind(matrix),
+            bytes_in_memory: matrix.bytes_per_pass(),
+            bytes_read: data.bytes_read,
+            read_seconds: loaded.seconds,
+            labels: data.labels.is_some(),
+            preprocessing,
+            total_variance: preprocessing.row_map(&statistics).total_variance(),
+            columns: ColumnRanges {
+                constant: std.iter().filter(|s| **s <= 0.0).count(),
+                names: data.column_names.clone(),
+                min: range(statistics.min()),
+                max: range(statistics.max()),
+                mean: range(statistics.mean()),
+                std: range(&std),
+            },
+        })
+    }
+}
+
+fn range(values: &[f64]) -> [f64; 2] {
+    values.iter().fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], x| [low.min(*x), high.max(*x)])
+}
+
+fn data_report(object: &DataObject, loaded: &Loaded) -> String {
+    let between = |[low, high]: [f64; 2]| format!("{} … {}", number::short(low), number::short(high));
+    let columns = &object.columns;
+    let names = columns.names.as_ref().map_or_else(
+        || "none".into(),
+        |names| {
+            let shown = names.iter().take(6).map(String::as_str).collect::<Vec<_>>().join(", ");
+            if names.len() > 6 { format!("{shown}, …") } else { shown }
+        },
+    );
+    let mebibytes = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
+    let read = (mebibytes(object.bytes_read), number::seconds(object.read_seconds));
+    facts(&[
+        ("data", format!("{} ({})", loaded.name, object.format)),
+        ("rows n", number::count(object.n)),
+        ("columns d", format!("{}, of which {} constant", number::count(object.d), number::count(columns.constant))),
+        ("non-zeros", format!("{}, density {}", number::count(object.nonzeros), number::density(object.density))),
+        ("stored as", format!("{}, {}", object.storage, mebibytes(object.bytes_in_memory as u64))),
+        ("read", format!("{} in {}", read.0, read.1)),
+        ("labels", if object.labels { "yes" } else { "no" }.into()),
+        ("column names", names),
+        ("smallest values", between(columns.min)),
+        ("largest values", between(columns.max)),
+        ("means", between(columns.mean)),
+        ("deviations", between(columns.std)),
+        ("total variance", format!("{} ({})", number::value(object.total_variance), preparation(object.preprocessing))),
+    ])
+}
+
+/// `hbpca info MODEL --json`.
+#[derive(Serialize)]
+struct ModelObject<'a> {
+    n: usize,
+    d: usize,
+    k: usize,
+    software: &'a str,
+    solver: &'a str,
+    chosen_because: &'a str,
+    seed: u64,
+    tol: f64,
+    outcome: hbpca::Outcome,
+    passes: f64,
+    full_passes: u64,
+    seconds: f64,
+    preprocessing: Preprocessing,
+    eigenvalues: &'a [f64],
+    explained_variance: Vec<f64>,
+    explained_variance_ratio: Vec<f64>,
+    total_variance: f64,
+    certificate: &'a hbpca::Certificate,
+    history: &'a [hbpca::Record],
+}
+
+impl<'a> ModelObject<'a> {
+    fn of(stored: &'a StoredModel) -> Self {
+        let (model, origin, summary) = (&stored.model, &stored.origin, stored.model.summary());
+        Self {
+            n: summary.n,
+            d: summary.d,
+            k: model.n_components(),
+            software: &origin.software,
+            solver: &origin.solver,
+            chosen_because: &origin.chosen_because,
+            seed: origin.seed,
+            tol: origin.tol,
+            outcome: origin.outcome,
+            passes: origin.passes,
+            full_passes: origin.full_passes,
+            seconds: origin.seconds,
+            preprocessing: summary.preprocessing,
+            eigenvalues: model.eigenvalues(),
+            explained_variance: model.explained_variance(),
+            explained_variance_ratio: model.explained_variance_ratio(),
+            total_variance: summary.total_variance,
+            certificate: &origin.certificate,
+            history: &origin.history,
+        }
+    }
+}
+
+fn model_report(stored: &StoredModel, name: &str) -> String {
+    let (model, origin, summary) = (&stored.model, &stored.origin, stored.model.summary());
+    let count = number::count;
+    let mut text = facts(&[
+        ("model", name.into()),
+        ("components", format!("{} of {} columns", count(model.n_components()), count(summary.d))),
+        ("fitted on", format!("{} rows, {}", count(summary.n), preparation(summary.preprocessing))),
+        ("solver", format!("{} ({}), seed {}", origin.solver, origin.chosen_because, origin.seed)),
+        ("cost", format!("{} in {}", number::plural(origin.passes, "pass", "passes"), number::seconds(origin.seconds))),
+        ("outcome", format!("{}, tolerance {}", origin.outcome, number::small(origin.tol))),
+        ("certificate", origin.certificate.to_string()),
+        ("total variance", number::value(summary.total_variance)),
+        ("written by", origin.software.clone()),
+    ]);
+    text += "\n";
+    text + &scree::plot(model.eigenvalues(), &model.explained_variance_ratio())
+}

@@ -1,0 +1,31 @@
+//! One file a command: plan in, exit code out.
+
+mod check;
+mod completions;
+mod convert;
+mod demo;
+mod fit;
+mod info;
+mod inverse;
+mod man;
+mod theory;
+mod transform;
+
+use crate::args::Command;
+use crate::exit::{Exit, Failure};
+
+/// Does what was typed.
+pub fn run(command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Fit(args) => fit::run(&args),
+        Command::Transform(args) => transform::run(&args),
+        Command::Inverse(args) => inverse::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Info(args) => info::run(&args),
+        Command::Convert(args) => convert::run(&args),
+        Command::Theory(args) => theory::run(&args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
+        Command::Demo(args) => demo::run(&args),
+    }
+}

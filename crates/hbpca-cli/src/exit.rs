@@ -1,0 +1,127 @@
+//! How a command ends: by meaning first, by number last.
+
+use std::process::ExitCode;
+
+use hbpca::{Error, Outcome};
+use hbpca_io::{ConvertError, ReadError, WriteError};
+
+/// The exit codes. Scripts rely on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Converged, or simply done.
+    Success = 0,
+    /// A result was written, but the tolerance was not met.
+    NotConverged = 1,
+    /// The command line asks for something that makes no sense or cannot be written.
+    Usage = 2,
+    /// The data or the model is at fault.
+    BadInput = 3,
+    /// Ctrl-C; what was reached is written.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+impl From<Outcome> for Exit {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Converged => Self::Success,
+            Outcome::Budget | Outcome::Stagnated => Self::NotConverged,
+            Outcome::Interrupted => Self::Interrupted,
+        }
+    }
+}
+
+/// Why a command could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The command line is at fault.
+    #[error("{0}")]
+    Usage(String),
+    /// A file that was read is at fault.
+    #[error("{0}")]
+    Input(String),
+    /// A file cannot be written.
+    #[error("cannot write {file}: {reason}")]
+    Output {
+        /// The file.
+        file: String,
+        /// Why not.
+        reason: String,
+    },
+}
+
+impl Failure {
+    /// The exit code that says so.
+    pub fn exit(&self) -> Exit {
+        match self {
+            // An output that cannot be written is a wrong argument: nothing was promised under another code.
+            Self::Usage(_) | Self::Output { .. } => Exit::Usage,
+            Self::Input(_) => Exit::BadInput,
+        }
+    }
+
+    /// Something the core refused: a parameter is the user's to change, everything else lies in `file`.
+    pub fn refused(error: &Error, file: &str) -> Self {
+        match error {
+            Error::Parameter { .. } => Self::Usage(error.to_string()),
+            _ => Self::Input(format!("{file}: {error}")),
+        }
+    }
+
+    /// A file that cannot be written.
+    pub fn output(file: impl ToString, reason: impl ToString) -> Self {
+        Self::Output { file: file.to_string(), reason: reason.to_string() }
+    }
+}
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        Self::Input(error.to_string())
+    }
+}
+
+impl From<WriteError> for Failure {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Io { file, source } => Self::output(file, source),
+            other => Self::Usage(other.to_string()),
+        }
+    }
+}
+
+impl From<ConvertError> for Failure {
+    fn from(error: ConvertError) -> Self {
+        match error {
+            ConvertError::Read(error) => error.into(),
+            ConvertError::Write(error) => error.into(),
+            other => Self::Input(other.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_have_their_codes() {
+        let codes = [Outcome::Converged, Outcome::Budget, Outcome::Stagnated, Outcome::Interrupted]
+            .map(|outcome| Exit::from(outcome) as u8);
+        assert_eq!(codes, [0, 1, 1, 130]);
+    }
+
+    #[test]
+    fn parameters_are_usage_and_data_is_input() {
+        let parameter = Failure::refused(&Error::parameter("k", 9, "too many"), "x.csv");
+        assert_eq!((parameter.exit(), parameter.to_string().as_str()), (Exit::Usage, "k = 9: too many"));
+        let data = Failure::refused(&Error::Empty { n: 0, d: 3 }, "x.csv");
+        assert_eq!(data.exit(), Exit::BadInput);
+        assert!(data.to_string().starts_with("x.csv: the matrix is empty"));
+        assert_eq!(Failure::output("m", "no space").to_string(), "cannot write m: no space");
+    }
+}

@@ -1,0 +1,70 @@
+//! The objects that `--json` prints. Their keys are fixed: scripts rely on them.
+//!
+//! JSON has no infinity: a number that is not finite is printed as `null`.
+
+use hbpca::{Certificate, Fit, Outcome, Record};
+use serde::Serialize;
+
+use crate::exit::Failure;
+
+/// `hbpca fit --json`.
+#[derive(Serialize)]
+pub struct FitObject<'a> {
+    n: usize,
+    d: usize,
+    k: usize,
+    nnz: usize,
+    solver: &'a str,
+    chosen_because: &'a str,
+    outcome: Outcome,
+    eigenvalues: &'a [f64],
+    explained_variance: Vec<f64>,
+    explained_variance_ratio: Vec<f64>,
+    total_variance: f64,
+    passes: f64,
+    full_passes: u64,
+    statistics_passes: f64,
+    seconds: f64,
+    read_seconds: f64,
+    seed: u64,
+    threads: usize,
+    tol: f64,
+    certificate: &'a Certificate,
+    history: &'a [Record],
+}
+
+impl<'a> FitObject<'a> {
+    /// What a fit has to say.
+    pub fn new(fit: &'a Fit, nnz: usize, chosen_because: &'a str, tol: f64, read_seconds: f64) -> Self {
+        let (model, summary) = (&fit.model, fit.model.summary());
+        Self {
+            n: summary.n,
+            d: summary.d,
+            k: model.n_components(),
+            nnz,
+            solver: fit.solver.name(),
+            chosen_because,
+            outcome: fit.outcome,
+            eigenvalues: model.eigenvalues(),
+            explained_variance: model.explained_variance(),
+            explained_variance_ratio: model.explained_variance_ratio(),
+            total_variance: summary.total_variance,
+            passes: fit.passes,
+            full_passes: fit.full_passes,
+            statistics_passes: fit.statistics_passes,
+            seconds: fit.seconds,
+            read_seconds,
+            seed: fit.seed,
+            threads: fit.threads,
+            tol,
+            certificate: &fit.certificate,
+            history: &fit.history,
+        }
+    }
+}
+
+/// One line of JSON on standard output.
+pub fn print(object: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string(object).map_err(|error| Failure::output("standard output", error))?;
+    super::print(&(text + "\n"))
+}

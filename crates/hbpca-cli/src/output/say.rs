@@ -1,0 +1,37 @@
+//! Messages on standard error, coloured only on a terminal and without `NO_COLOR`.
+
+use std::io::Write;
+
+use anstyle::{AnsiColor, Style};
+
+/// How much is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verbosity {
+    /// Errors only.
+    Quiet,
+    /// Warnings and, on a terminal, progress.
+    Normal,
+    /// Also what is being done.
+    Verbose,
+}
+
+/// A plain line.
+pub fn line(text: &str) {
+    // A closed standard error leaves nobody to tell.
+    let _ = writeln!(anstream::stderr().lock(), "hbpca: {text}");
+}
+
+/// A warning: the fact, the likely cause, the flag to try.
+pub fn warning(text: &str) {
+    labelled("warning", AnsiColor::Yellow, text);
+}
+
+/// Why nothing was done.
+pub fn error(text: &impl ToString) {
+    labelled("error", AnsiColor::Red, &text.to_string());
+}
+
+fn labelled(label: &str, colour: AnsiColor, text: &str) {
+    let style = Style::new().bold().fg_color(Some(colour.into()));
+    let _ = writeln!(anstream::stderr().lock(), "{style}{label}:{style:#} {text}");
+}

@@ -1,0 +1,92 @@
+//! Warnings: the fact, the likely cause, the flag to try.
+
+use hbpca::{Fit, Limits, Outcome, Record, Scaling, SolverKind};
+
+use super::number;
+
+/// Everything worth knowing about a fit that its numbers do not say by themselves.
+pub fn of_fit(fit: &Fit, limits: &Limits, idle_flags: &[&str], names: Option<&[String]>) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if !idle_flags.is_empty() {
+        let (flags, verb) = (idle_flags.join(" and "), if idle_flags.len() == 1 { "has" } else { "have" });
+        let advice = "leave it out or choose another --solver";
+        warnings.push(format!("{flags} {verb} no effect on solver {}: {advice}", fit.solver));
+    }
+    warnings.extend(not_converged(fit, limits));
+    warnings.extend(one_column_rules(fit, names));
+    warnings
+}
+
+fn not_converged(fit: &Fit, limits: &Limits) -> Option<String> {
+    let reached = format!(
+        "the residual is {} of the largest eigenvalue, the tolerance {}",
+        number::small(fit.certificate.worst()),
+        number::small(limits.tol)
+    );
+    match fit.outcome {
+        Outcome::Converged => None,
+        Outcome::Interrupted => Some(format!("interrupted: {reached}; --start with the model written by -o goes on")),
+        Outcome::Stagnated => Some(format!(
+            "stagnated: {reached}, and {} of it is the rounding of the products themselves; the data's scale leaves no more \
+             digits: try --tol {}",
+            number::small(fit.certificate.image_rounding),
+            number::small(2.0 * fit.certificate.worst()),
+        )),
+        Outcome::Budget => Some(format!("stopped after {}: {reached}. {}", spent(fit), advice(fit))),
+    }
+}
+
+fn spent(fit: &Fit) -> String {
+    let passes = number::plural(fit.passes, "pass", "passes");
+    format!("{passes} and {}", number::seconds(fit.seconds))
+}
+
+/// The likely cause of slowness, and what to try.
+fn advice(fit: &Fit) -> String {
+    if unstable(&fit.history) {
+        return match fit.solver {
+            SolverKind::VrPowerM => "Batches this small are too noisy for a full step: try --solver vr-hb-power with an \
+                                     --eta below 1, or a larger --batch"
+                .into(),
+            SolverKind::Oja => {
+                "Its residual is the noise of the batches: try --solver vr-pca or a smaller --eta".into()
+            }
+            _ => "The residual does not fall: the noise of the batches, or the momentum estimated from them, is too large: \
+                  try a larger --batch or a smaller --eta"
+                .into(),
+        };
+    }
+    let ratio = fit.history.last().and_then(|last| last.lambda2.map(|lambda2| lambda2 / last.theta));
+    let cause = match ratio {
+        Some(ratio) if ratio > 0.9 && ratio < 1.0 => format!("λ₂/λ₁ is about {}, a small gap", number::short(ratio)),
+        _ => "The gap between the first two eigenvalues is likely small".into(),
+    };
+    let remedy = match fit.solver {
+        SolverKind::Power => "--solver power-m, --solver covariance or a larger --max-passes",
+        SolverKind::Oja => "--solver vr-hb-power, or a looser --tol",
+        _ => "--solver covariance, or a larger --max-passes",
+    };
+    format!("{cause}: try {remedy}")
+}
+
+/// Whether the second half of the history brought less than a factor of two.
+fn unstable(history: &[Record]) -> bool {
+    let best = |records: &[Record]| records.iter().map(|r| r.residual).fold(f64::INFINITY, f64::min);
+    let (early, late) = history.split_at(history.len() / 2);
+    history.len() >= 4 && !(best(late) < 0.5 * best(early))
+}
+
+/// Columns in different units: one of them carries the first component.
+fn one_column_rules(fit: &Fit, names: Option<&[String]>) -> Option<String> {
+    const ALMOST_ALL: f64 = 0.99;
+    let model = &fit.model;
+    if model.summary().preprocessing.scaling != Scaling::None || model.n_features() < 3 {
+        return None;
+    }
+    let column = model.component(0).iter().position(|x| x * x > ALMOST_ALL)?;
+    let name = names.and_then(|names| names.get(column)).map_or_else(|| column.to_string(), |x| format!("`{x}`"));
+    Some(format!(
+        "component 1 is almost only column {name} ({} of its squared weight): columns in different units? Try --scale std",
+        number::percent(model.component(0)[column].powi(2))
+    ))
+}

@@ -1,0 +1,149 @@
+//! The plan of `hbpca fit`.
+
+use hbpca::{Batch, FitConfig, Limits, MomentumChoice, SolverKind};
+use hbpca_io::OutputFile;
+
+use super::{Source, create, open_model};
+use crate::args::{FitArgs, MomentumArg};
+use crate::exit::Failure;
+use crate::output::say::Verbosity;
+use crate::output::trace::Trace;
+
+/// Everything `hbpca fit` needs, checked.
+pub struct FitPlan {
+    /// The data.
+    pub source: Source,
+    /// The choices.
+    pub config: FitConfig,
+    /// Why this solver.
+    pub chosen_because: String,
+    /// Flags that were given and have no effect on this solver.
+    pub idle_flags: Vec<&'static str>,
+    /// Where the model goes.
+    pub model: Option<OutputFile>,
+    /// Where the history goes.
+    pub trace: Option<Trace>,
+    /// Whether JSON is printed.
+    pub json: bool,
+    /// How much is said.
+    pub verbosity: Verbosity,
+}
+
+impl FitPlan {
+    /// Checks what was typed, finds the input, begins the outputs.
+    pub fn new(args: &FitArgs) -> Result<Self, Failure> {
+        let mut config = config(args)?;
+        check_before_reading(&config)?;
+        let source = Source::find(&args.data)?;
+        if let Some(path) = &args.start {
+            config.start = Some(open_model(path)?.model.vectors());
+        }
+        let chosen_because = match args.solver {
+            Some(solver) => format!("--solver {solver} was given"),
+            None => format!("{} is the default", config.solver),
+        };
+        Ok(Self {
+            source,
+            chosen_because,
+            idle_flags: idle_flags(args, config.solver),
+            config,
+            model: args.output.as_deref().map(create).transpose()?,
+            trace: args.trace.as_deref().map(Trace::create).transpose()?,
+            json: args.json,
+            verbosity: (&args.verbosity).into(),
+        })
+    }
+}
+
+fn config(args: &FitArgs) -> Result<FitConfig, Failure> {
+    let default = FitConfig::default();
+    Ok(FitConfig {
+        k: args.k,
+        solver: args.solver.unwrap_or(default.solver),
+        preprocessing: (&args.preparation).into(),
+        limits: Limits {
+            tol: args.tol,
+            max_passes: args.max_passes,
+            max_seconds: args.max_seconds.unwrap_or(default.limits.max_seconds),
+            ..default.limits
+        },
+        eta: args.eta.unwrap_or(default.eta),
+        momentum: momentum(args)?,
+        batch: args.batch.unwrap_or(default.batch),
+        epoch: args.epoch.unwrap_or(default.epoch),
+        seed: args.seed,
+        threads: args.threads.threads,
+        ..default
+    })
+}
+
+fn momentum(args: &FitArgs) -> Result<MomentumChoice, Failure> {
+    match (args.momentum, args.lambda2) {
+        (Some(MomentumArg::Oracle), None) => Err(Failure::Usage(
+            "--momentum oracle needs the true second eigenvalue: give --lambda2 X, or use --momentum adaptive, which \
+             estimates it for free"
+                .into(),
+        )),
+        (Some(MomentumArg::Adaptive), Some(lambda2)) => Err(Failure::Usage(format!(
+            "--lambda2 {lambda2} has no place in --momentum adaptive, which estimates λ₂: leave out one of the two"
+        ))),
+        (_, Some(lambda2)) => Ok(MomentumChoice::Oracle(lambda2)),
+        (_, None) => Ok(MomentumChoice::Adaptive),
+    }
+}
+
+/// Refuses what no data could make right, so that nobody waits for a file to be read first.
+fn check_before_reading(config: &FitConfig) -> Result<(), Failure> {
+    let refused = |error: hbpca::Error| Failure::Usage(error.to_string());
+    config.limits.check().map_err(refused)?;
+    if config.k == 0 {
+        return Err(Failure::Usage("k = 0: ask for at least 1 component with -k".into()));
+    }
+    let unlimited = 1 << 52; // rows; any share and any count fit in
+    config.batch.rows(unlimited).map_err(refused)?;
+    // Step size, epoch and momentum are judged by the solver itself, on the smallest data there is.
+    let smallest = FitConfig { k: 1, batch: Batch::Rows(1), ..config.clone() };
+    smallest.solver(1, 1).map_err(refused)?;
+    if config.k > 1 {
+        config.check(config.k, config.k).map_err(refused)?;
+    }
+    Ok(())
+}
+
+/// What a solver looks at.
+struct Needs {
+    step: bool,
+    momentum: bool,
+    batches: bool,
+    start: bool,
+}
+
+impl Needs {
+    fn of(solver: SolverKind) -> Self {
+        let [step, momentum, batches, start] = match solver {
+            SolverKind::Covariance => [false, false, false, false],
+            SolverKind::Power => [false, false, false, true],
+            SolverKind::PowerM => [false, true, false, true],
+            SolverKind::Oja | SolverKind::VrPca => [true, false, true, true],
+            SolverKind::VrPowerM => [false, true, true, true],
+            SolverKind::VrHbPower => [true, true, true, true],
+        };
+        Self { step, momentum, batches, start }
+    }
+}
+
+/// Flags that were given and that the solver does not look at.
+fn idle_flags(args: &FitArgs, solver: SolverKind) -> Vec<&'static str> {
+    let needs = Needs::of(solver);
+    [
+        ("--eta", args.eta.is_some(), needs.step),
+        ("--momentum", args.momentum.is_some(), needs.momentum),
+        ("--lambda2", args.lambda2.is_some(), needs.momentum),
+        ("--batch", args.batch.is_some(), needs.batches),
+        ("--epoch", args.epoch.is_some(), needs.batches),
+        ("--start", args.start.is_some(), needs.start),
+    ]
+    .into_iter()
+    .filter_map(|(flag, given, needed)| (given && !needed).then_some(flag))
+    .collect()
+}

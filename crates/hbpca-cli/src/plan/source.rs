@@ -1,0 +1,125 @@
+//! Data that is to be read.
+
+use std::io::{IsTerminal, stdin};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use hbpca::Matrix;
+use hbpca_io::{ColumnRef, Data, Input, ReadOptions};
+
+use crate::args::DataArgs;
+use crate::exit::Failure;
+use crate::output::number;
+use crate::output::progress::Spinner;
+use crate::output::say::{self, Verbosity};
+
+/// Where the data is and how to read it.
+pub struct Source {
+    /// What messages call it.
+    pub name: String,
+    input: Input,
+    options: ReadOptions,
+}
+
+/// Data in memory.
+pub struct Loaded {
+    /// What messages call it.
+    pub name: String,
+    /// The matrix and what came with it.
+    pub data: Data,
+    /// Seconds spent reading.
+    pub seconds: f64,
+}
+
+impl Source {
+    /// Finds the data; a file that is not there is named at once.
+    pub fn find(args: &DataArgs) -> Result<Self, Failure> {
+        let standard_input = Path::new("-");
+        let options = ReadOptions {
+            format: args.format,
+            label_column: args.label_column.as_deref().map(ColumnRef::parse),
+            columns: args.columns.as_ref().map(|names| names.iter().map(|x| ColumnRef::parse(x)).collect()),
+            n_columns: args.n_columns,
+            ..ReadOptions::default()
+        };
+        let (name, input) = match args.data.as_slice() {
+            [path] if path == standard_input => {
+                if stdin().is_terminal() {
+                    let way_out = "pipe data into it, or name a file";
+                    return Err(Failure::Usage(format!("standard input is a terminal: {way_out}")));
+                }
+                ("standard input".to_owned(), Input::stdin())
+            }
+            paths => {
+                if paths.iter().any(|path| path == standard_input) {
+                    let way_out = "give it alone";
+                    return Err(Failure::Usage(format!("- (standard input) cannot be one of several parts: {way_out}")));
+                }
+                paths.iter().try_for_each(|path| find(path))?;
+                (name(paths), Input::paths(paths.iter().cloned()))
+            }
+        };
+        Ok(Self { name, input, options })
+    }
+
+    /// The input and the options, for those who read it themselves.
+    pub fn into_parts(self) -> (Input, ReadOptions) {
+        (self.input, self.options)
+    }
+
+    /// Reads everything.
+    pub fn read(self, verbosity: Verbosity) -> Result<Loaded, Failure> {
+        let spinner = Spinner::new(verbosity, &format!("reading {}", self.name));
+        let clock = Instant::now();
+        let data = hbpca_io::read(self.input, &self.options)?;
+        let seconds = clock.elapsed().as_secs_f64();
+        drop(spinner);
+        if verbosity == Verbosity::Verbose {
+            let (took, format) = (number::seconds(seconds), data.format);
+            say::line(&format!("read {} ({format}, {}) in {took}", self.name, kind(&data.matrix)));
+        }
+        Ok(Loaded { name: self.name, data, seconds })
+    }
+}
+
+fn find(path: &Path) -> Result<(), Failure> {
+    match std::fs::metadata(path) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Failure::Input(format!("{}: {error}", path.display()))),
+    }
+}
+
+/// The first part's name without its folder, and how many there are besides.
+fn name(paths: &[PathBuf]) -> String {
+    let first = paths.first().map(PathBuf::as_path).unwrap_or(Path::new(""));
+    let first = first.file_name().map_or_else(|| first.to_string_lossy(), |x| x.to_string_lossy());
+    match paths.len() {
+        0 | 1 => first.into_owned(),
+        2 => format!("{first} and 1 more part"),
+        n => format!("{first} and {} more parts", n - 1),
+    }
+}
+
+/// How a matrix is stored.
+pub fn kind(matrix: &Matrix<'_>) -> &'static str {
+    match matrix {
+        Matrix::DenseF32(_) => "dense f32",
+        Matrix::DenseF64(_) => "dense f64",
+        Matrix::CsrF32(_) => "sparse f32",
+        Matrix::CsrF64(_) => "sparse f64",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_counted_in_the_name() {
+        let name = |paths: &[&str]| name(&paths.iter().map(PathBuf::from).collect::<Vec<_>>());
+        assert_eq!(name(&["a/b.csv"]), "b.csv");
+        assert_eq!(name(&["a/b.csv", "c"]), "b.csv and 1 more part");
+        assert_eq!(name(&["b", "c", "d"]), "b and 2 more parts");
+        assert_eq!(name(&[".."]), "..");
+    }
+}

@@ -1,0 +1,130 @@
+use hbpca::Matrix;
+
+use crate::{ColumnRef, Data, Format, HeaderLine, Labels, Precision, ReadError, ReadOptions, read_bytes};
+
+fn read_with(text: &str, options: &ReadOptions) -> Result<Data, ReadError> {
+    read_bytes(text.as_bytes(), Format::Csv, options)
+}
+
+fn read(text: &str) -> Result<Data, ReadError> {
+    read_with(text, &ReadOptions::default())
+}
+
+fn values(data: &Data) -> Vec<Vec<f64>> {
+    (0..data.matrix.n_rows())
+        .map(|l| {
+            let mut row = Vec::new();
+            data.matrix.for_each_in_row(l, |_, v| row.push(v));
+            row
+        })
+        .collect()
+}
+
+#[test]
+fn every_dialect_gives_the_same_matrix() {
+    let expected = vec![vec![1.0, -2.5], vec![3.0, 4e2]];
+    for text in [
+        "1,-2.5\n3,4e2\n",
+        "1;-2.5\r\n3;4e2",
+        "1\t-2.5\n\n3\t4e2\n\n",
+        "# made by hand\n1|-2.5\n# more\n3|4e2\n",
+        "  1   -2.5 \n 3 4e2\n",
+        "a, b\n1 , -2.5\n3 ,4e2\n",
+        "\u{feff}a,b\n1,-2.5\n3,4e2\n",
+        "\"a,1\",\"b\"\n\"1\",\"-2.5\"\n\"3\",4e2\n",
+        "+1.0,-2.50\n3.,400\n",
+    ] {
+        assert_eq!(values(&read(text).unwrap()), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn labels_and_columns_are_chosen_by_name_and_number() {
+    let text = "a,kind,b,c\n1,cat,2,3\n4,\"big, dog\",5,6\n";
+    let label = Some(ColumnRef::parse("kind"));
+    let data =
+        read_with(text, &ReadOptions { label_column: label.clone(), ..ReadOptions::default() }).unwrap();
+    assert_eq!(values(&data), [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]);
+    assert_eq!(data.column_names.unwrap(), ["a", "b", "c"]);
+    assert_eq!(data.labels, Some(Labels::Texts(vec!["cat".into(), "big, dog".into()])));
+    let columns = Some(vec![ColumnRef::parse("-1"), ColumnRef::parse("a")]);
+    let data = read_with(text, &ReadOptions { columns, ..ReadOptions::default() }).unwrap();
+    assert_eq!(values(&data), [[3.0, 1.0], [6.0, 4.0]]);
+    assert_eq!(data.column_names.unwrap(), ["c", "a"]);
+    assert_eq!(data.labels, None);
+    let last = Some(ColumnRef::Index(-1));
+    let data =
+        read_with("1,2\n3,4\n", &ReadOptions { label_column: last, ..ReadOptions::default() }).unwrap();
+    assert_eq!(data.labels, Some(Labels::Numbers(vec![2.0, 4.0])));
+}
+
+#[test]
+fn quoted_line_ends_are_part_of_a_field() {
+    let text = "x,note\n1,\"two\nlines\"\n2,one\n";
+    let options = ReadOptions { label_column: Some(ColumnRef::parse("note")), ..ReadOptions::default() };
+    let data = read_with(text, &options).unwrap();
+    assert_eq!(data.labels, Some(Labels::Texts(vec!["two\nlines".into(), "one".into()])));
+}
+
+#[test]
+fn each_fault_is_placed() {
+    let error = |text: &str| read(text).unwrap_err().to_string();
+    assert_eq!(error("a,b\n1,2\n3,x4\n"), "-:3:3: column `b`: expected a number, found `x4`");
+    assert!(error("a,b\n1,2\n3,\n").starts_with("-:3:3: column `b`: a value is missing here"));
+    assert!(error("a,b\n1,2\n,3\n").starts_with("-:3:1: column `a`: a value is missing here"));
+    assert!(
+        error("a,b\n1,NA\n").starts_with("-:2:3: column `b`: expected a number, found the missing value")
+    );
+    assert!(error("1,2\n1,inf\n").contains("-:2:3: column 1 (counted from 0): expected a finite number"));
+    assert!(error("1;2,5\n1;2,5\n").contains("write a decimal point"));
+    assert_eq!(error("1,2\n1,2,3\n"), "-:2:1: expected 2 fields as in the first line, found 3");
+    assert_eq!(error("1,2\n1,2\n\n1\n"), "-:4:1: expected 2 fields as in the first line, found 1");
+    assert_eq!(error(""), "-: there are no rows");
+    assert_eq!(error("# nothing\n\n"), "-: there are no rows");
+    assert_eq!(error("a,b\n"), "-: there is a header, but there are no rows");
+    let text = error("x,kind,note\n1,cat,hm\n");
+    assert!(
+        text.starts_with("-: column `kind` holds text such as `cat`, and so does 1 more column:"),
+        "{text}"
+    );
+    assert!(text.contains("--columns") && text.contains("--label-column"));
+}
+
+#[test]
+fn options_that_do_not_fit_are_refused() {
+    let error = |label: Option<&str>, columns: Option<Vec<&str>>| {
+        let options = ReadOptions {
+            label_column: label.map(ColumnRef::parse),
+            columns: columns.map(|x| x.into_iter().map(ColumnRef::parse).collect()),
+            ..ReadOptions::default()
+        };
+        read_with("a,b\n1,2\n", &options).unwrap_err().to_string()
+    };
+    assert!(error(Some("z"), None).contains("no column `z`; the columns are `a`, `b`"));
+    assert!(error(None, Some(vec!["a", "0"])).contains("column 0 is chosen twice"));
+    assert!(error(Some("a"), Some(vec!["a"])).contains("column 0 is the label"));
+    assert!(error(None, Some(vec![])).contains("no column is left"));
+}
+
+#[test]
+fn a_header_of_numbers_can_be_declared() {
+    let options = |header| ReadOptions { header, ..ReadOptions::default() };
+    let data = read_with("1,2\n3,4\n", &options(HeaderLine::Present)).unwrap();
+    assert_eq!(
+        (values(&data), data.column_names.unwrap()),
+        (vec![vec![3.0, 4.0]], vec!["1".into(), "2".into()])
+    );
+    let text = read_with("a,2\n3,4\n", &options(HeaderLine::Absent)).unwrap_err().to_string();
+    assert!(text.contains("column 0 (counted from 0) holds text such as `a`"));
+}
+
+#[test]
+fn text_is_single_precision_only_when_nothing_is_lost() {
+    assert!(matches!(read("0.5,2\n").unwrap().matrix, Matrix::DenseF32(_)));
+    assert!(matches!(read("0.1,2\n").unwrap().matrix, Matrix::DenseF64(_)));
+    let single = ReadOptions { precision: Precision::F32, ..ReadOptions::default() };
+    let Matrix::DenseF32(x) = read_with("0.1,2\n", &single).unwrap().matrix else { panic!("not single") };
+    assert_eq!(x.values(), [0.1_f32, 2.0]);
+    let double = ReadOptions { precision: Precision::F64, ..ReadOptions::default() };
+    assert!(matches!(read_with("1,2\n", &double).unwrap().matrix, Matrix::DenseF64(_)));
+}

@@ -1,0 +1,51 @@
+//! Readers and writers of the matrices that hbpca analyses.
+//!
+//! [`read`] turns a file, a folder of parts or a stream into a [`Data`], [`write()`] a matrix into a file, and
+//! [`convert`] one file into another in bounded memory. Formats are found by name or content ([`Format`]), and
+//! so is compression ([`Compression`]). In between, rows travel in blocks: a [`RowSource`] yields them, a
+//! [`RowSink`] takes them. One module per format holds its reader and its writer.
+//!
+//! Whatever a file claims is checked against the bytes that are there before memory is taken, and messages
+//! name the file, the place, what was expected and what was found.
+
+mod binary;
+mod block;
+mod compression;
+mod convert;
+mod csv;
+mod element;
+mod error;
+mod format;
+mod gather;
+mod idx;
+mod input;
+mod libsvm;
+mod matrix_market;
+mod model_file;
+mod natural_order;
+mod npy;
+mod npz;
+mod options;
+mod output;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod read;
+mod roles;
+mod sink;
+mod source;
+mod sparse;
+mod text;
+
+pub use block::{Labels, Layout, RowBlock, Values};
+pub use compression::Compression;
+pub use convert::{Converted, convert};
+pub use error::{ConvertError, ReadError, WriteError};
+pub use format::Format;
+pub use input::Input;
+pub use model_file::{Origin, StoredModel};
+pub use npy::MappedNpy;
+pub use options::{ColumnRef, HeaderLine, Precision, ReadOptions};
+pub use output::{OutputFile, remove_unfinished};
+pub use read::{Data, read, read_bytes};
+pub use sink::{RowSink, Summary, WriteOptions, create_sink, write};
+pub use source::{Numbering, RowSource, Stated};

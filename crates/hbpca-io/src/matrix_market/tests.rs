@@ -1,0 +1,73 @@
+use hbpca::Matrix;
+
+use crate::{Format, ReadError, ReadOptions, read_bytes};
+
+fn read(text: &str) -> Result<Matrix<'static>, ReadError> {
+    read_bytes(text.as_bytes(), Format::MatrixMarket, &ReadOptions::default()).map(|data| data.matrix)
+}
+
+fn dense(x: &Matrix<'_>) -> Vec<Vec<f64>> {
+    let mut rows = vec![vec![0.0; x.n_cols()]; x.n_rows()];
+    (0..x.n_rows()).for_each(|l| x.for_each_in_row(l, |j, v| rows[l][j] = v));
+    rows
+}
+
+fn coordinate(kind: &str, rest: &str) -> String {
+    format!("%%MatrixMarket matrix coordinate {kind}\n{rest}")
+}
+
+#[test]
+fn coordinates_come_in_any_order() {
+    let x = read(&coordinate("real general", "% c\n2 3 3\n2 1 5\n\n1 3 -1.5e0 \n1 1 2\r\n")).unwrap();
+    assert!(x.is_sparse());
+    assert_eq!(dense(&x), [[2.0, 0.0, -1.5], [5.0, 0.0, 0.0]]);
+    let x = read(&coordinate("integer general", "1 2 3\n1 2 1\n1 1 1\n1 2 5\n")).unwrap();
+    assert_eq!(dense(&x), [[1.0, 6.0]], "entries given twice are summed");
+}
+
+#[test]
+fn patterns_are_ones_and_symmetry_is_completed() {
+    let x = read(&coordinate("pattern symmetric", "2 2 2\n1 1\n2 1\n")).unwrap();
+    assert_eq!(dense(&x), [[1.0, 1.0], [1.0, 0.0]]);
+    let x = read(&coordinate("real skew-symmetric", "2 2 1\n2 1 0.1\n")).unwrap();
+    assert_eq!(dense(&x), [[0.0, -0.1], [0.1, 0.0]]);
+}
+
+#[test]
+fn arrays_are_listed_by_columns() {
+    let array =
+        |kind: &str, rest: &str| read(&format!("%%MatrixMarket matrix array {kind}\n{rest}")).unwrap();
+    assert_eq!(dense(&array("real general", "2 3\n1\n4\n2 5\n3\n6")), [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]);
+    assert_eq!(dense(&array("real symmetric", "2 2\n1\n2\n3\n")), [[1.0, 2.0], [2.0, 3.0]]);
+    assert_eq!(dense(&array("integer skew-symmetric", "2 2\n7\n")), [[0.0, -7.0], [7.0, 0.0]]);
+}
+
+#[test]
+fn each_fault_is_placed() {
+    let error = |rest: &str| read(&coordinate("real general", rest)).unwrap_err().to_string();
+    assert_eq!(error("2 2 1\n3 1 1\n"), "-:3:1: expected a row from 1 to 2, found `3`");
+    assert_eq!(error("2 2 1\n0 1 1\n"), "-:3:1: expected a row from 1 to 2, found `0`");
+    assert_eq!(error("2 2 1\n1 x 1\n"), "-:3:3: expected a column from 1 to 2, found `x`");
+    assert_eq!(error("2 2 1\n1 1 y\n"), "-:3:5: expected a number, found `y`");
+    assert!(error("2 2 1\n1 1 nan\n").starts_with("-:3:5: expected a number, found the missing value `nan`"));
+    assert!(error("2 2 1\n1 1  \n").starts_with("-:3:6: a value is missing here"));
+    assert_eq!(error("2 2 1\n1 1 1 1\n"), "-:3:7: expected the end of the line, found `1`");
+    assert_eq!(error("2 2 2\n1 1 10000000\n"), "-: the sizes promise 2 entries, but 1 are listed");
+    assert_eq!(error("2 2 1\n1 1 1\n2 2 2\n"), "-: the sizes promise 1 entries, but 2 are listed");
+    assert_eq!(
+        error("2 2 x\n"),
+        "-:2:1: expected rows, columns and entries, found `2 x`".replace("2 x", "2 2 x")
+    );
+    assert!(error("2 2 10000000000000000000000\n1 1 1\n").contains("10000000000000000000000 entries need"));
+    assert!(error("4000000000 2 1\n1 1 1\n").contains("4000000000 rows are claimed by a file of"));
+    assert!(error("0 2 0\n").contains("no rows"));
+    let skew = read(&coordinate("real skew-symmetric", "2 2 1\n1 1 5\n")).unwrap_err().to_string();
+    assert!(skew.contains("diagonal of a skew-symmetric matrix is zero"));
+    let array = |rest: &str| {
+        read(&format!("%%MatrixMarket matrix array real general\n{rest}")).unwrap_err().to_string()
+    };
+    assert_eq!(array("1 2\n1\nz\n"), "-:4:1: expected a number, found `z`");
+    assert_eq!(array("1 2\n1\n2\n3\n"), "-: the sizes promise 2 entries, but 3 are listed");
+    assert!(array("1000000 1000000\n1\n").contains("1000000000000 entries need"));
+    assert!(read("").unwrap_err().to_string().contains("empty"));
+}

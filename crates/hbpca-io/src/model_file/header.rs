@@ -1,0 +1,199 @@
+//! The JSON object of a model file.
+
+use hbpca::{Certificate, Outcome, Preprocessing, Record, Summary};
+use serde::{Deserialize, Serialize};
+
+use super::{Origin, StoredModel};
+
+/// What `format` must say.
+const FORMAT: &str = "hbpca-model";
+/// The version of the layout that this software writes, and the newest it reads.
+const FORMAT_VERSION: u32 = 1;
+/// Longest header that is read; a model's takes a few hundred bytes a component.
+pub(super) const MOST_BYTES: u64 = 100 << 20;
+
+/// Everything but the tensors.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Header {
+    format: String,
+    format_version: u32,
+    software: String,
+    n: usize,
+    d: usize,
+    k: usize,
+    weight: f64,
+    preprocessing: Preprocessing,
+    total_variance: f64,
+    solver: String,
+    chosen_because: String,
+    seed: u64,
+    tol: f64,
+    outcome: Outcome,
+    passes: f64,
+    full_passes: u64,
+    seconds: f64,
+    certificate: StoredCertificate,
+}
+
+/// A certificate in JSON, which has no infinity: a bound that is not finite is `null`.
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredCertificate {
+    residuals: Vec<Option<f64>>,
+    relative_residuals: Vec<Option<f64>>,
+    eigenvalue_intervals: Vec<[Option<f64>; 2]>,
+    angle_bounds: Vec<Option<f64>>,
+    subspace_angle_bound: Option<f64>,
+    gap_is_proved: bool,
+    orthonormality_loss: Option<f64>,
+    image_rounding: Option<f64>,
+}
+
+fn finite(x: f64) -> Option<f64> {
+    x.is_finite().then_some(x)
+}
+
+impl StoredCertificate {
+    fn of(certificate: &Certificate) -> Self {
+        let all = |values: &[f64]| values.iter().copied().map(finite).collect();
+        Self {
+            residuals: all(&certificate.residuals),
+            relative_residuals: all(&certificate.relative_residuals),
+            eigenvalue_intervals: certificate.eigenvalue_intervals.iter().map(|x| x.map(finite)).collect(),
+            angle_bounds: certificate.angle_bounds.clone(),
+            subspace_angle_bound: certificate.subspace_angle_bound,
+            gap_is_proved: certificate.gap_is_proved,
+            orthonormality_loss: finite(certificate.orthonormality_loss),
+            image_rounding: finite(certificate.image_rounding),
+        }
+    }
+
+    fn restore(self, eigenvalues: &[f64]) -> Result<Certificate, String> {
+        let k = eigenvalues.len();
+        let lengths = [
+            self.residuals.len(),
+            self.relative_residuals.len(),
+            self.eigenvalue_intervals.len(),
+            self.angle_bounds.len(),
+        ];
+        if lengths.iter().any(|length| *length != k) {
+            return Err(format!("its certificate is not one of {k} components"));
+        }
+        let unbounded = |x: Option<f64>| x.unwrap_or(f64::INFINITY);
+        let all = |values: Vec<Option<f64>>| values.into_iter().map(unbounded).collect();
+        let interval = |[low, high]: [Option<f64>; 2]| [low.unwrap_or(0.0), unbounded(high)];
+        Ok(Certificate {
+            eigenvalues: eigenvalues.to_vec(),
+            residuals: all(self.residuals),
+            relative_residuals: all(self.relative_residuals),
+            eigenvalue_intervals: self.eigenvalue_intervals.into_iter().map(interval).collect(),
+            angle_bounds: self.angle_bounds,
+            subspace_angle_bound: self.subspace_angle_bound,
+            gap_is_proved: self.gap_is_proved,
+            orthonormality_loss: unbounded(self.orthonormality_loss),
+            image_rounding: unbounded(self.image_rounding),
+        })
+    }
+}
+
+impl Header {
+    pub(super) fn of(stored: &StoredModel) -> Self {
+        let (summary, origin) = (stored.model.summary(), &stored.origin);
+        Self {
+            format: FORMAT.into(),
+            format_version: FORMAT_VERSION,
+            software: origin.software.clone(),
+            n: summary.n,
+            d: summary.d,
+            k: summary.eigenvalues.len(),
+            weight: summary.weight,
+            preprocessing: summary.preprocessing,
+            total_variance: summary.total_variance,
+            solver: origin.solver.clone(),
+            chosen_because: origin.chosen_because.clone(),
+            seed: origin.seed,
+            tol: origin.tol,
+            outcome: origin.outcome,
+            passes: origin.passes,
+            full_passes: origin.full_passes,
+            seconds: origin.seconds,
+            certificate: StoredCertificate::of(&origin.certificate),
+        }
+    }
+
+    pub(super) fn to_json(&self) -> Result<String, String> {
+        serde_json::to_string(self).map_err(|error| error.to_string())
+    }
+
+    pub(super) fn from_json(text: &str) -> Result<Self, String> {
+        /// Enough to tell what the rest means.
+        #[derive(Deserialize)]
+        struct Kind {
+            format: String,
+            format_version: u32,
+        }
+        let unreadable = |error: serde_json::Error| format!("its header cannot be understood: {error}");
+        let kind: Kind = serde_json::from_str(text).map_err(unreadable)?;
+        if kind.format != FORMAT {
+            return Err(format!("its header says `{}` where `{FORMAT}` is expected", kind.format));
+        }
+        if kind.format_version != FORMAT_VERSION {
+            return Err(format!(
+                "it has format version {}, and this software reads version {FORMAT_VERSION}: use the version that wrote it",
+                kind.format_version
+            ));
+        }
+        serde_json::from_str(text).map_err(unreadable)
+    }
+
+    /// The model's numbers, checked against each other.
+    pub(super) fn summary(&self, eigenvalues: Vec<f64>) -> Result<Summary, String> {
+        if self.n == 0 || self.d == 0 || self.k == 0 {
+            return Err(format!("its header says n = {}, d = {}, k = {}: none may be 0", self.n, self.d, self.k));
+        }
+        if self.k > self.d {
+            return Err(format!("its header says k = {} of d = {} columns", self.k, self.d));
+        }
+        if eigenvalues.len() != self.k {
+            return Err(format!("`eigenvalues` has {} numbers where k = {} are needed", eigenvalues.len(), self.k));
+        }
+        for (what, value) in [("weight", self.weight), ("total_variance", self.total_variance), ("tol", self.tol)] {
+            if !(value >= 0.0 && value.is_finite()) {
+                return Err(format!("its header says {what} = {value}, which is negative or not finite"));
+            }
+        }
+        Ok(Summary {
+            n: self.n,
+            d: self.d,
+            weight: self.weight,
+            preprocessing: self.preprocessing,
+            eigenvalues,
+            total_variance: self.total_variance,
+        })
+    }
+
+    /// d, as the header says.
+    pub(super) fn d(&self) -> usize {
+        self.d
+    }
+
+    /// k, as the header says.
+    pub(super) fn k(&self) -> usize {
+        self.k
+    }
+
+    pub(super) fn origin(self, eigenvalues: &[f64], history: Vec<Record>) -> Result<Origin, String> {
+        Ok(Origin {
+            certificate: self.certificate.restore(eigenvalues)?,
+            software: self.software,
+            solver: self.solver,
+            chosen_because: self.chosen_because,
+            seed: self.seed,
+            tol: self.tol,
+            outcome: self.outcome,
+            passes: self.passes,
+            full_passes: self.full_passes,
+            seconds: self.seconds,
+            history,
+        })
+    }
+}

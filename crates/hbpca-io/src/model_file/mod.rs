@@ -1,0 +1,132 @@
+//! Models on disk: safetensors, readable by the public library of that name.
+//!
+//! | tensor | shape | content |
+//! |---|---|---|
+//! | `components` | k×d, f64 | one component a row, unit length |
+//! | `eigenvalues` | k, f64 | of C = (1/n)Σaaᵀ, descending |
+//! | `explained_variance` | k, f64 | the same with denominator n − 1 |
+//! | `mean` or `shift` | d, f64 | what is subtracted from every row, if anything: the means, or the minima |
+//! | `scale` | d, f64 | what every column is divided by, if anything |
+//! | `history` | r×9, f64 | one row for each certified iterate; NaN where a number is unknown |
+//!
+//! Everything else is one JSON object in the metadata under the key `hbpca` ([`header`]). A file is believed only as far as
+//! its bytes bear it out: sizes, finiteness and the agreement of all parts are checked before a model is made of it.
+
+mod header;
+mod tensors;
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::Path;
+
+use hbpca::{Certificate, Fit, Model, Outcome, Record};
+
+use crate::{OutputFile, ReadError, WriteError};
+use header::Header;
+
+/// A model with its origin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredModel {
+    /// Components and variances.
+    pub model: Model,
+    /// How it came about.
+    pub origin: Origin,
+}
+
+/// What made a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Origin {
+    /// The software, with its version.
+    pub software: String,
+    /// The solver, by the name users type.
+    pub solver: String,
+    /// Why that solver.
+    pub chosen_because: String,
+    /// The seed.
+    pub seed: u64,
+    /// The tolerance that was asked for.
+    pub tol: f64,
+    /// How the run ended.
+    pub outcome: Outcome,
+    /// What is proved about the model.
+    pub certificate: Certificate,
+    /// Rows read by the solver, divided by n.
+    pub passes: f64,
+    /// Complete passes of the solver.
+    pub full_passes: u64,
+    /// Seconds of the fit, without reading.
+    pub seconds: f64,
+    /// One record for every certified iterate.
+    pub history: Vec<Record>,
+}
+
+impl StoredModel {
+    /// The model of a fit that was asked for the tolerance `tol`.
+    pub fn of_fit(fit: &Fit, chosen_because: &str, tol: f64) -> Self {
+        let origin = Origin {
+            software: concat!("hbpca ", env!("CARGO_PKG_VERSION")).into(),
+            solver: fit.solver.name().into(),
+            chosen_because: chosen_because.into(),
+            seed: fit.seed,
+            tol,
+            outcome: fit.outcome,
+            certificate: fit.certificate.clone(),
+            passes: fit.passes,
+            full_passes: fit.full_passes,
+            seconds: fit.seconds,
+            history: fit.history.clone(),
+        };
+        Self { model: fit.model.clone(), origin }
+    }
+
+    /// Writes the model and gives the file its name.
+    pub fn write(&self, mut out: OutputFile) -> Result<(), WriteError> {
+        let bytes = self.to_bytes().map_err(|message| WriteError::unsuitable(out.name(), message))?;
+        out.write_all(&bytes).map_err(|source| WriteError::io(out.name(), source))?;
+        out.commit()
+    }
+
+    /// Reads a model file.
+    pub fn read(path: &Path) -> Result<Self, ReadError> {
+        let name = path.display().to_string();
+        let refused = |source| ReadError::io(&name, source);
+        let mut file = File::open(path).map_err(refused)?;
+        if !file.metadata().map_err(refused)?.is_file() {
+            return Err(ReadError::malformed(&name, "a model is a regular file, and this is not one"));
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(refused)?;
+        Self::from_bytes(&bytes).map_err(|message| ReadError::malformed(&name, message))
+    }
+
+    /// Whether a file's first bytes are those of a safetensors file: the length of a header, and its opening brace.
+    pub fn recognise(path: &Path) -> bool {
+        let mut head = [0; 9];
+        File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok_and(|()| {
+            let [length @ .., brace] = head;
+            u64::from_le_bytes(length) <= header::MOST_BYTES && brace == b'{'
+        })
+    }
+
+    /// The content of a model file.
+    fn to_bytes(&self) -> Result<Vec<u8>, String> {
+        tensors::serialize(self, Header::of(self).to_json()?)
+    }
+
+    /// The model in a file's content, or what is wrong with it.
+    fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
+        let (header, tensors) = tensors::deserialize(bytes)?;
+        let summary = header.summary(tensors.eigenvalues.clone())?;
+        let (k, d) = (summary.eigenvalues.len(), summary.d);
+        let origin = header.origin(&tensors.eigenvalues, tensors.history)?;
+        if tensors.components.len() != k.checked_mul(d).ok_or("its header claims an impossible size")? {
+            return Err(format!("`components` has {} numbers where {k}×{d} are needed", tensors.components.len()));
+        }
+        let model = Model::from_parts(tensors.components, summary, tensors.shift, tensors.scale)
+            .map_err(|error| error.to_string())?;
+        Ok(Self { model, origin })
+    }
+}
+
+#[cfg(test)]
+mod tests;

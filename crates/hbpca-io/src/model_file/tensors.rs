@@ -1,0 +1,136 @@
+//! The tensors of a model file, and the frame around them.
+
+use std::collections::HashMap;
+
+use hbpca::{Centering, Record};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+
+use super::StoredModel;
+use super::header::Header;
+
+/// The metadata key of the JSON object. It is the only one: safetensors keeps metadata in no order, and equal models are
+/// to have equal bytes.
+const KEY: &str = "hbpca";
+
+/// Numbers a record has, in the order of [`Record`]'s fields.
+const RECORD: usize = 9;
+
+/// What was found in a file.
+pub(super) struct Tensors {
+    pub(super) components: Vec<f64>,
+    pub(super) eigenvalues: Vec<f64>,
+    pub(super) shift: Option<Vec<f64>>,
+    pub(super) scale: Option<Vec<f64>>,
+    pub(super) history: Vec<Record>,
+}
+
+/// Puts a file together.
+pub(super) fn serialize(stored: &StoredModel, json: String) -> Result<Vec<u8>, String> {
+    let model = &stored.model;
+    let (k, d) = (model.n_components(), model.n_features());
+    let history: Vec<f64> = stored.origin.history.iter().flat_map(to_row).collect();
+    let variances = model.explained_variance();
+    let mut parts: Vec<(&str, Vec<usize>, &[f64])> = vec![
+        ("components", vec![k, d], model.components()),
+        ("eigenvalues", vec![k], model.eigenvalues()),
+        ("explained_variance", vec![k], &variances),
+        ("history", vec![stored.origin.history.len(), RECORD], &history),
+    ];
+    let shift_name = match model.summary().preprocessing.centering {
+        Centering::Mean => "mean",
+        Centering::None => "shift",
+    };
+    for (name, part) in [(shift_name, model.shift()), ("scale", model.scale())] {
+        parts.extend(part.map(|values| (name, vec![d], values)));
+    }
+    let bytes: Vec<Vec<u8>> =
+        parts.iter().map(|(_, _, values)| values.iter().flat_map(|x| x.to_le_bytes()).collect()).collect();
+    let views = parts.iter().zip(&bytes).map(|((name, shape, _), bytes)| {
+        TensorView::new(Dtype::F64, shape.clone(), bytes).map(|view| ((*name).to_owned(), view))
+    });
+    let views: Vec<_> = views.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+    let metadata = HashMap::from([(KEY.to_owned(), json)]);
+    safetensors::serialize(views, Some(metadata)).map_err(|error| error.to_string())
+}
+
+/// Takes a file apart. Tensors of other names are passed over: a later version may add some.
+pub(super) fn deserialize(bytes: &[u8]) -> Result<(Header, Tensors), String> {
+    let not_safetensors = |error| format!("it is not a whole safetensors file: {error}");
+    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(not_safetensors)?;
+    let json = metadata.metadata().as_ref().and_then(|map| map.get(KEY)).ok_or_else(|| {
+        format!("it has no metadata `{KEY}`: it is a safetensors file, but not a model written by hbpca")
+    })?;
+    let header = Header::from_json(json)?;
+    let file = SafeTensors::deserialize(bytes).map_err(not_safetensors)?;
+    let (k, d) = (header.k(), header.d());
+    let required = |name: &str, shape: &[usize]| {
+        numbers(&file, name, shape)?.ok_or_else(|| format!("the tensor `{name}` is missing"))
+    };
+    let shift = match numbers(&file, "mean", &[d])? {
+        Some(mean) => Some(mean),
+        None => numbers(&file, "shift", &[d])?,
+    };
+    let scale = numbers(&file, "scale", &[d])?;
+    if scale.iter().flatten().any(|x| *x <= 0.0) {
+        return Err("the tensor `scale` holds a number that is not positive".into());
+    }
+    let tensors = Tensors {
+        components: required("components", &[k, d])?,
+        eigenvalues: required("eigenvalues", &[k])?,
+        shift,
+        scale,
+        history: history(&file)?,
+    };
+    Ok((header, tensors))
+}
+
+/// The finite numbers of a tensor of the given shape, or nothing where there is none of that name.
+fn numbers(file: &SafeTensors<'_>, name: &str, shape: &[usize]) -> Result<Option<Vec<f64>>, String> {
+    let Ok(view) = file.tensor(name) else { return Ok(None) };
+    if view.shape() != shape {
+        return Err(format!("the tensor `{name}` has shape {:?} where {shape:?} is needed", view.shape()));
+    }
+    let values = decode(&view, name)?;
+    match values.iter().find(|x| !x.is_finite()) {
+        Some(x) => Err(format!("the tensor `{name}` holds {x}")),
+        None => Ok(Some(values)),
+    }
+}
+
+fn decode(view: &TensorView<'_>, name: &str) -> Result<Vec<f64>, String> {
+    if view.dtype() != Dtype::F64 {
+        return Err(format!("the tensor `{name}` has type {:?} where F64 is needed", view.dtype()));
+    }
+    let (words, _) = view.data().as_chunks::<8>();
+    Ok(words.iter().map(|word| f64::from_le_bytes(*word)).collect())
+}
+
+fn history(file: &SafeTensors<'_>) -> Result<Vec<Record>, String> {
+    let Ok(view) = file.tensor("history") else { return Ok(Vec::new()) };
+    match view.shape() {
+        [_, RECORD] => Ok(decode(&view, "history")?.as_chunks::<RECORD>().0.iter().map(from_row).collect()),
+        other => Err(format!("the tensor `history` has shape {other:?} where rows of {RECORD} are needed")),
+    }
+}
+
+fn to_row(record: &Record) -> [f64; RECORD] {
+    let known = |x: Option<f64>| x.unwrap_or(f64::NAN);
+    let Record { passes, full_passes, seconds, theta, residual, eta, beta, lambda2, error } = record.clone();
+    [passes, full_passes as f64, seconds, theta, residual, known(eta), known(beta), known(lambda2), known(error)]
+}
+
+fn from_row(row: &[f64; RECORD]) -> Record {
+    let known = |x: f64| (!x.is_nan()).then_some(x);
+    let [passes, full_passes, seconds, theta, residual, eta, beta, lambda2, error] = *row;
+    Record {
+        passes,
+        full_passes: full_passes as u64,
+        seconds,
+        theta,
+        residual,
+        eta: known(eta),
+        beta: known(beta),
+        lambda2: known(lambda2),
+        error: known(error),
+    }
+}

@@ -1,0 +1,143 @@
+//! Round trips, cut-off files, and files that lie.
+
+use hbpca::{Dense, FitConfig, Matrix, Preprocessing, SolverKind};
+
+use super::*;
+
+fn fitted(preprocessing: Preprocessing) -> StoredModel {
+    let x: Matrix =
+        Dense::new(vec![2.0, 1.0, 0.5, -2.0, -1.0, 0.1, 0.1, -0.2, 0.9, -0.1, 0.2, -3.0, 1.0, 1.0, 0.0], 5, 3)
+            .unwrap()
+            .into();
+    let config = FitConfig { k: 2, preprocessing, ..FitConfig::default() };
+    StoredModel::of_fit(&config.fit(&x).unwrap(), "a test", 1e-6)
+}
+
+fn refusal(bytes: &[u8]) -> String {
+    StoredModel::from_bytes(bytes).unwrap_err()
+}
+
+/// A file from a header as it stands and some data.
+fn framed(header: &str, data: &[u8]) -> Vec<u8> {
+    [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), data].concat()
+}
+
+/// The header and the data of a good file.
+fn taken_apart(bytes: &[u8]) -> (String, Vec<u8>) {
+    let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    (String::from_utf8(bytes[8..8 + length].to_vec()).unwrap(), bytes[8 + length..].to_vec())
+}
+
+#[test]
+fn models_come_back_to_the_last_bit() {
+    for preprocessing in
+        [Preprocessing::NONE, Preprocessing::CENTER, Preprocessing::STANDARDIZE, Preprocessing::UNIT_RANGE]
+    {
+        let stored = fitted(preprocessing);
+        assert_eq!(StoredModel::from_bytes(&stored.to_bytes().unwrap()).unwrap(), stored);
+    }
+}
+
+#[test]
+fn the_history_of_an_iteration_comes_back() {
+    let values = (0..60).map(|i| f64::from(i * i % 17) - 8.0).collect();
+    let x: Matrix = Dense::new(values, 20, 3).unwrap().into();
+    let config = FitConfig { solver: SolverKind::PowerM, ..FitConfig::default() };
+    let fit = config.fit(&x).unwrap();
+    assert!(fit.history.len() > 2 && fit.history[0].eta.is_none() && fit.history[2].beta.is_some());
+    let stored = StoredModel::of_fit(&fit, "a test", 1e-6);
+    assert_eq!(StoredModel::from_bytes(&stored.to_bytes().unwrap()).unwrap().origin.history, fit.history);
+}
+
+#[test]
+fn equal_models_have_equal_bytes() {
+    let stored = fitted(Preprocessing::STANDARDIZE);
+    let first = stored.to_bytes().unwrap();
+    assert!((0..20).all(|_| stored.to_bytes().unwrap() == first));
+}
+
+#[test]
+fn bounds_that_are_not_finite_survive() {
+    let mut stored = fitted(Preprocessing::CENTER);
+    stored.origin.certificate.relative_residuals = vec![0.0, f64::INFINITY];
+    stored.origin.certificate.eigenvalue_intervals[1] = [0.0, f64::INFINITY];
+    stored.origin.certificate.angle_bounds[0] = None;
+    assert_eq!(StoredModel::from_bytes(&stored.to_bytes().unwrap()).unwrap(), stored);
+}
+
+#[test]
+fn a_file_cut_off_at_any_byte_is_refused() {
+    let bytes = fitted(Preprocessing::STANDARDIZE).to_bytes().unwrap();
+    for length in 0..bytes.len() {
+        assert!(refusal(&bytes[..length]).contains("not a whole safetensors file"), "{length} bytes");
+    }
+}
+
+#[test]
+fn a_flipped_byte_is_refused_or_changes_numbers_only() {
+    let bytes = fitted(Preprocessing::STANDARDIZE).to_bytes().unwrap();
+    for at in 0..bytes.len() {
+        let mut bytes = bytes.clone();
+        bytes[at] ^= 0x15;
+        if let Ok(stored) = StoredModel::from_bytes(&bytes) {
+            assert_eq!((stored.model.n_components(), stored.model.n_features()), (2, 3), "byte {at}");
+        }
+    }
+}
+
+#[test]
+fn headers_that_lie_are_refused_and_named() {
+    let (header, data) = taken_apart(&fitted(Preprocessing::STANDARDIZE).to_bytes().unwrap());
+    let with = |from: &str, to: &str| {
+        assert!(header.contains(from), "{from} in {header}");
+        refusal(&framed(&header.replacen(from, to, 1), &data))
+    };
+    // 10²² numbers in a file of a few hundred bytes.
+    assert!(with(r#""shape":[2,3]"#, r#""shape":[100000000000,100000000000]"#).contains("not a whole safetensors file"));
+    assert!(with(r#""shape":[2,3]"#, r#""shape":[3,2]"#).contains("`components` has shape [3, 2] where [2, 3]"));
+    assert!(with(r#"\"d\":3"#, r#"\"d\":9223372036854775808"#).contains("where [9223372036854775808] is needed"));
+    assert!(with(r#"\"d\":3"#, r#"\"d\":-3"#).contains("cannot be understood"));
+    assert!(with(r#"\"n\":5"#, r#"\"n\":0"#).contains("none may be 0"));
+    assert!(with(r#"\"k\":2"#, r#"\"k\":4"#).contains("where [4, 3] is needed"));
+    assert!(with(r"\"tol\":1e-6", r"\"tol\":-1.0").contains("tol = -1"));
+    assert!(with("hbpca-model", "other-model").contains("`other-model` where `hbpca-model`"));
+    assert!(with(r#"\"format_version\":1"#, r#"\"format_version\":7"#).contains("format version 7"));
+    assert!(with(r#"\"residuals\":["#, r#"\"residuals\":[1.0,"#).contains("not one of 2 components"));
+    assert!(with(r#"{"hbpca":"#, r#"{"other":"#).contains("not a model written by hbpca"));
+    assert!(with(r#""eigenvalues":{"#, r#""eigenvaluez":{"#).contains("`eigenvalues` is missing"));
+    assert!(with(r#""history":{"dtype":"F64""#, r#""history":{"dtype":"I64""#).contains("type I64 where F64"));
+}
+
+#[test]
+fn numbers_that_no_model_has_are_refused() {
+    let poisoned = |poison: &dyn Fn(&mut StoredModel)| {
+        let mut stored = fitted(Preprocessing::STANDARDIZE);
+        poison(&mut stored);
+        refusal(&stored.to_bytes().unwrap())
+    };
+    let rebuilt = |stored: &mut StoredModel, component: f64, scale: f64| {
+        let mut components = stored.model.components().to_vec();
+        components[1] = component;
+        let shift = stored.model.shift().map(<[f64]>::to_vec);
+        let summary = stored.model.summary().clone();
+        stored.model = Model::from_parts(components, summary, shift, Some(vec![1.0, scale, 1.0])).unwrap();
+    };
+    assert!(poisoned(&|m| rebuilt(m, f64::NAN, 1.0)).contains("`components` holds NaN"));
+    assert!(poisoned(&|m| rebuilt(m, 0.5, f64::INFINITY)).contains("`scale` holds inf"));
+    assert!(poisoned(&|m| rebuilt(m, 0.5, 0.0)).contains("`scale` holds a number that is not positive"));
+}
+
+#[test]
+fn files_are_recognised_and_faults_carry_the_file_s_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.safetensors");
+    fitted(Preprocessing::CENTER).write(OutputFile::create(&path).unwrap()).unwrap();
+    assert!(StoredModel::recognise(&path));
+    assert_eq!(StoredModel::read(&path).unwrap().model.n_features(), 3);
+    std::fs::write(&path, "1,2,3\n4,5,6\n").unwrap();
+    assert!(!StoredModel::recognise(&path));
+    let error = StoredModel::read(&path).unwrap_err().to_string();
+    assert!(error.starts_with(&path.display().to_string()), "{error}");
+    assert!(StoredModel::read(folder.path()).unwrap_err().to_string().contains("not one"));
+    assert!(StoredModel::read(&folder.path().join("none")).is_err() && !StoredModel::recognise(folder.path()));
+}

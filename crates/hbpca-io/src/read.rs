@@ -1,0 +1,84 @@
+//! Reading a matrix into memory.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hbpca::Matrix;
+
+use crate::block::{Labels, RowBlock};
+use crate::gather::Gather;
+use crate::input::{Input, Part};
+use crate::source::{self, OpenSource};
+use crate::{Format, ReadError, ReadOptions};
+
+/// A matrix that was read, and what came with it.
+#[derive(Debug)]
+pub struct Data {
+    /// The matrix: rows are observations.
+    pub matrix: Matrix<'static>,
+    /// The names of its columns, if the file has them.
+    pub column_names: Option<Vec<String>>,
+    /// One label a row, if every part has them.
+    pub labels: Option<Labels>,
+    /// The format (of the first part).
+    pub format: Format,
+    /// Bytes read from files, before decompression.
+    pub bytes_read: u64,
+}
+
+/// Reads a file, the parts of a matrix, or a stream.
+///
+/// ```no_run
+/// use hbpca_io::{Input, ReadOptions, read};
+/// let data = read(Input::path("train.svm.bz2"), &ReadOptions::default())?;
+/// println!("{} rows, {} columns", data.matrix.n_rows(), data.matrix.n_cols());
+/// # Ok::<(), hbpca_io::ReadError>(())
+/// ```
+pub fn read(input: Input, options: &ReadOptions) -> Result<Data, ReadError> {
+    read_parts(input.into_parts()?, options)
+}
+
+/// Reads a file's content, compressed or not, from memory. Messages call it `-`.
+pub fn read_bytes(bytes: &[u8], format: Format, options: &ReadOptions) -> Result<Data, ReadError> {
+    let options = ReadOptions { format: Some(format), ..options.clone() };
+    read_parts(vec![Part::from_bytes(bytes.to_vec())], &options)
+}
+
+fn read_parts(parts: Vec<Part>, options: &ReadOptions) -> Result<Data, ReadError> {
+    let counter = Arc::new(AtomicU64::new(0));
+    let mut gather = Gather::new(options.precision);
+    let mut first: Option<(String, Format, Option<Vec<String>>)> = None;
+    for part in parts {
+        let mut source = source::open(part, options, &counter)?;
+        let stated = source.rows.stated();
+        gather.shape.state(&stated, &source.name)?;
+        gather_part(&mut gather, &mut source)?;
+        first.get_or_insert((source.name, source.format, stated.column_names));
+    }
+    let (name, format, column_names) =
+        first.ok_or_else(|| ReadError::option("input", "no file was given"))?;
+    let (matrix, labels) = gather.finish(&name)?;
+    Ok(Data { matrix, column_names, labels, format, bytes_read: counter.load(Ordering::Relaxed) })
+}
+
+/// Adds all rows of a part; while some are added, the next are read.
+fn gather_part(gather: &mut Gather, source: &mut OpenSource) -> Result<(), ReadError> {
+    let numbering = source.rows.stated().numbering;
+    let name = &source.name;
+    let mut rows_before = 0;
+    let mut add = |gather: &mut Gather, blocks: Vec<RowBlock>| {
+        for block in blocks {
+            let n_rows = block.n_rows();
+            gather.add(block, numbering, name, rows_before)?;
+            rows_before += n_rows;
+        }
+        Ok(())
+    };
+    let mut blocks = source.rows.next_blocks()?;
+    while !blocks.is_empty() {
+        let (added, next) = rayon::join(|| add(gather, blocks), || source.rows.next_blocks());
+        added?;
+        blocks = next?;
+    }
+    Ok(())
+}

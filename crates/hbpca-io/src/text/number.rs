@@ -1,0 +1,221 @@
+//! Decimal numbers from bytes, correctly rounded.
+
+/// Powers of ten that are exact in f64.
+const POWERS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
+    1e19, 1e20, 1e21, 1e22,
+];
+
+/// The finite number that starts at `at`, and where it ends; `None` if there is no finite number.
+///
+/// Digits m·10ᵉ with m ≤ 2⁵³ and |e| ≤ 22 are one exact product or quotient of two exact f64, hence
+/// correctly rounded; everything else goes to the general algorithm.
+#[inline]
+pub(crate) fn parse(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
+    let rest = bytes.get(at..)?;
+    let mut i = usize::from(matches!(rest.first(), Some(b'-' | b'+')));
+    let negative = rest.first() == Some(&b'-');
+    let start = i;
+    let mut mantissa = 0_u64;
+    i = digits(rest, i, &mut mantissa);
+    let mut n_digits = i - start;
+    let mut exponent = 0_i64;
+    if rest.get(i) == Some(&b'.') {
+        let point = i + 1;
+        i = digits(rest, point, &mut mantissa);
+        n_digits += i - point;
+        exponent = -((i - point) as i64);
+    }
+    if n_digits == 0 {
+        return None;
+    }
+    if matches!(rest.get(i), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(rest.get(i + 1), Some(b'-' | b'+')));
+        let first = i + 1 + sign;
+        let mut power = 0_u64;
+        let end = digits(rest, first, &mut power);
+        if end > first {
+            // Beyond a few digits the power only says "zero" or "infinite", which the general algorithm knows.
+            let power = if end - first > 6 { 1_000_000 } else { power as i64 };
+            exponent += if rest[i + 1] == b'-' { -power } else { power };
+            i = end;
+        }
+    }
+    let magnitude = if n_digits <= 19 && mantissa <= 1 << 53 && exponent.unsigned_abs() <= 22 {
+        let power = POWERS[exponent.unsigned_abs() as usize];
+        if exponent < 0 { mantissa as f64 / power } else { mantissa as f64 * power }
+    } else {
+        fast_float2::parse::<f64, _>(&rest[start..i]).ok().filter(|x| x.is_finite())?
+    };
+    Some((if negative { -magnitude } else { magnitude }, at + i))
+}
+
+/// Reads digits from `i` on into `number` (modulo 2⁶⁴) and says where they end.
+#[inline]
+fn digits(bytes: &[u8], mut i: usize, number: &mut u64) -> usize {
+    while let Some(&byte) = bytes.get(i) {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        *number = number.wrapping_mul(10).wrapping_add(u64::from(digit));
+        i += 1;
+    }
+    i
+}
+
+/// The unsigned whole number below 2³² that starts at `at`, and where it ends.
+#[inline]
+pub(crate) fn parse_index(bytes: &[u8], at: usize) -> Option<(u32, usize)> {
+    let mut number = 0;
+    let end = digits(bytes, at, &mut number);
+    // Ten digits cannot overflow 64 bits.
+    if end == at || end - at > 10 { None } else { Some((u32::try_from(number).ok()?, end)) }
+}
+
+/// The f32 nearest to the decimal `token`, whose nearest f64 is `value`.
+///
+/// Rounding twice goes wrong only where `value` is exactly half-way between two f32 (its 29 low bits are
+/// 100…0, or it is subnormal as f32): there the decimal itself must decide.
+pub(crate) fn to_f32(value: f64, token: &[u8]) -> f32 {
+    let half_way = value.to_bits() & 0x1FFF_FFFF == 0x1000_0000;
+    if half_way || value.abs() < f64::from(f32::MIN_POSITIVE) {
+        fast_float2::parse(token.strip_prefix(b"+").unwrap_or(token)).unwrap_or(value as f32)
+    } else {
+        value as f32
+    }
+}
+
+/// Whether `value` is an f32.
+#[inline]
+pub(crate) fn is_f32(value: f64) -> bool {
+    (f64::from(value as f32) - value).abs() == 0.0
+}
+
+/// Why `token` is no finite number, for a message.
+pub(crate) fn complaint(token: &[u8]) -> String {
+    let text = String::from_utf8_lossy(token);
+    let text = text.trim();
+    if text.is_empty() {
+        return "a value is missing here: drop the row or fill in the value first".into();
+    }
+    if ["na", "n/a", "nan", "null", "none", "?", "-"].contains(&text.to_ascii_lowercase().as_str()) {
+        return format!(
+            "expected a number, found the missing value `{text}`: drop the row or fill it in first"
+        );
+    }
+    if text.parse::<f64>().is_ok() {
+        return format!("expected a finite number, found `{text}`: drop the row or replace the value first");
+    }
+    let shown: String = text.chars().take(40).collect();
+    if text.replace(',', ".").parse::<f64>().is_ok() {
+        return format!("expected a number, found `{shown}`: write a decimal point instead of the comma");
+    }
+    format!("expected a number, found `{shown}`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn whole(text: &str) -> Option<f64> {
+        parse(text.as_bytes(), 0).filter(|&(_, end)| end == text.len()).map(|(value, _)| value)
+    }
+
+    #[test]
+    fn decimals_are_those_of_the_standard_library() {
+        for text in [
+            "0",
+            "-0",
+            "+1",
+            "1.",
+            ".5",
+            "-.5e1",
+            "1e22",
+            "1e23",
+            "1E-22",
+            "9007199254740993",
+            "123456789012345678",
+            "0.1",
+            "1.7976931348623157e308",
+            "4.9e-324",
+            "2.2250738585072011e-308",
+            "1e-400",
+            "00000000000000000000012.50",
+            "0.000000000000000000000001",
+            "1e0000000005",
+            "9007199254740992e22",
+            "3.14159265358979323846264338327950288",
+        ] {
+            let expected: f64 = text.parse().unwrap();
+            assert_eq!(whole(text).map(f64::to_bits), Some(expected.to_bits()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_finite_number_is_none() {
+        for text in
+            ["", "-", ".", "e5", "nan", "inf", "-Infinity", "1e400", "1e99999999999999999999", "abc", "+-1"]
+        {
+            assert_eq!(whole(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_ends_where_it_ends() {
+        assert_eq!(parse(b"a12.5e3:7", 1), Some((12.5e3, 7)));
+        assert_eq!(parse(b"5e", 0), Some((5.0, 1)));
+        assert_eq!(parse(b"5e+x", 0), Some((5.0, 1)));
+        assert_eq!(parse(b"1", 5), None);
+        assert_eq!(parse_index(b"42:1", 0), Some((42, 2)));
+        assert_eq!(parse_index(b"4294967295", 0), Some((u32::MAX, 10)));
+        assert_eq!(parse_index(b"4294967296", 0), None);
+        assert_eq!(parse_index(b"99999999999999999999999", 0), None);
+        assert_eq!(parse_index(b":", 0), None);
+    }
+
+    #[test]
+    fn single_precision_is_not_rounded_twice() {
+        // 1 + 2⁻²⁴ is half-way between two f32; a little above it in decimal, f64 cannot see the difference.
+        let token = "1.000000059604644775390625000000000001";
+        let value = whole(token).unwrap();
+        assert_eq!(value as f32, 1.0, "the naive way rounds down");
+        assert_eq!(to_f32(value, token.as_bytes()), token.parse::<f32>().unwrap());
+        assert_eq!(to_f32(whole("+1.5").unwrap(), b"+1.5"), 1.5);
+    }
+
+    #[test]
+    fn complaints_say_what_is_wrong() {
+        assert!(complaint(b" ").contains("missing here"));
+        assert!(complaint(b"NA").contains("missing value `NA`"));
+        assert!(complaint(b"inf").contains("finite number, found `inf`"));
+        assert!(complaint(b"1,5").contains("decimal point"));
+        assert_eq!(complaint(b"abc"), "expected a number, found `abc`");
+    }
+
+    proptest! {
+        #[test]
+        fn any_f64_survives_printing(bits: u64) {
+            let value = f64::from_bits(bits);
+            prop_assume!(value.is_finite());
+            for text in [format!("{value}"), format!("{value:e}")] {
+                prop_assert_eq!(whole(&text).map(f64::to_bits), Some(bits));
+            }
+        }
+
+        #[test]
+        fn any_f32_survives_printing(bits: u32) {
+            let value = f32::from_bits(bits);
+            prop_assume!(value.is_finite());
+            let text = format!("{value}");
+            prop_assert_eq!(to_f32(whole(&text).unwrap(), text.as_bytes()).to_bits(), bits);
+        }
+
+        #[test]
+        fn short_decimals_match_the_standard_library(text in "[+-]?[0-9]{1,12}(\\.[0-9]{0,12})?(e[+-]?[0-9]{1,2})?") {
+            let expected: f64 = text.parse().unwrap();
+            prop_assert_eq!(whole(&text).map(f64::to_bits), Some(expected.to_bits()));
+        }
+    }
+}

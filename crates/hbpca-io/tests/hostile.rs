@@ -1,0 +1,150 @@
+//! Files made to hurt: cut anywhere, changed anywhere. Every one is read or refused, none panics, and none
+//! takes memory that its bytes do not justify.
+
+use hbpca::{Csr, Dense, Matrix};
+use hbpca_io::{Compression, Format, Labels, ReadOptions, WriteOptions, read_bytes, write};
+
+fn file(matrix: &Matrix<'_>, name: &str) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    let labels = Some(Labels::Numbers(vec![1.0; matrix.n_rows()]));
+    write(&path, matrix, &WriteOptions { labels, ..WriteOptions::default() }).unwrap();
+    std::fs::read(path).unwrap()
+}
+
+fn dense() -> Matrix<'static> {
+    Dense::new(vec![1.5_f32, 2.0, 0.0, -4.0, 5.0, 6.25], 3, 2).unwrap().into()
+}
+
+fn sparse() -> Matrix<'static> {
+    Csr::new(4, vec![0, 2, 2, 3], vec![0, 3, 1], vec![1.5_f64, 2.0, 0.1]).unwrap().into()
+}
+
+fn entries(x: &Matrix<'_>) -> (usize, usize, Vec<(usize, usize, u64)>) {
+    let mut all = Vec::new();
+    (0..x.n_rows()).for_each(|l| x.for_each_in_row(l, |j, v| all.push((l, j, v.to_bits()))));
+    (x.n_rows(), x.n_cols(), all)
+}
+
+/// Small files of every format.
+fn files() -> Vec<(Format, Vec<u8>)> {
+    let mut files = Vec::new();
+    for format in Format::ALL {
+        files.push((format, file(&dense(), &format!("x.{}", format.name()))));
+        files.push((format, file(&sparse(), &format!("x.{}", format.name()))));
+    }
+    files
+}
+
+#[test]
+fn a_binary_file_cut_anywhere_is_refused_or_whole() {
+    for (format, bytes) in files() {
+        let whole = read_bytes(&bytes, format, &ReadOptions::default()).unwrap();
+        let binary = matches!(format, Format::Npy | Format::Npz | Format::Idx | Format::Parquet);
+        for length in 0..bytes.len() {
+            let cut = read_bytes(&bytes[..length], format, &ReadOptions::default());
+            if binary && let Ok(cut) = cut {
+                assert_eq!(entries(&cut.matrix), entries(&whole.matrix), "{format} cut at {length}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_compressed_file_cut_anywhere_is_refused_or_whole() {
+    for how in Compression::ALL {
+        let bytes = file(&dense(), &format!("x.npy.{}", how.extension()));
+        for length in 0..bytes.len() {
+            if let Ok(cut) = read_bytes(&bytes[..length], Format::Npy, &ReadOptions::default()) {
+                assert_eq!(entries(&cut.matrix), entries(&dense()), "{how:?} cut at {length}");
+            }
+        }
+    }
+}
+
+/// SplitMix64: a named generator, so that the same files are tried everywhere.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) % bound as u64) as usize
+    }
+
+    /// Changes, inserts, removes or repeats a few bytes.
+    fn mutate(&mut self, bytes: &mut Vec<u8>) {
+        const TOKENS: [&[u8]; 16] = [
+            b"\n",
+            b" ",
+            b":",
+            b",",
+            b"\"",
+            b"#",
+            b"%",
+            b"-",
+            b"0",
+            b"1e999",
+            b"nan",
+            b"99999999999999999999",
+            b"\0",
+            b"\xFF\xFF\xFF\xFF",
+            b"\x7F\xFF\xFF\xFF",
+            b"'",
+        ];
+        for _ in 0..=self.below(4) {
+            let at = self.below(bytes.len() + 1);
+            match self.below(5) {
+                0 if at < bytes.len() => bytes[at] ^= 1 << self.below(8),
+                1 if at < bytes.len() => bytes[at] = self.below(256) as u8,
+                2 => {
+                    let token = TOKENS[self.below(TOKENS.len())];
+                    bytes.splice(at..at, token.iter().copied());
+                }
+                3 => {
+                    let end = bytes.len().min(at + 1 + self.below(8));
+                    bytes.drain(at..end);
+                }
+                _ => {
+                    let end = bytes.len().min(at + 1 + self.below(16));
+                    let copy = bytes[at..end].to_vec();
+                    bytes.splice(at..at, copy);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_file_changed_anywhere_is_read_or_refused() {
+    // The decoder of Parquet may panic inside, which is caught; its messages would only hide others here.
+    std::panic::set_hook(Box::new(|_| {}));
+    let mut random = Random(7);
+    for (format, bytes) in files() {
+        for round in 0..3000 {
+            let mut changed = bytes.clone();
+            random.mutate(&mut changed);
+            let outcome =
+                std::panic::catch_unwind(|| read_bytes(&changed, format, &ReadOptions::default()).map(drop));
+            assert!(outcome.is_ok(), "{format}, round {round}: {:?}", String::from_utf8_lossy(&changed));
+        }
+    }
+    drop(std::panic::take_hook());
+}
+
+#[test]
+fn claims_beyond_the_bytes_are_refused_at_once() {
+    let refused =
+        |bytes: &[u8], format| read_bytes(bytes, format, &ReadOptions::default()).unwrap_err().to_string();
+    let market = b"%%MatrixMarket matrix coordinate real general\n10 10 10000000000000000000000\n1 1 1\n";
+    assert!(refused(market, Format::MatrixMarket).contains("10000000000000000000000 entries need"));
+    let text = "{'descr': '<f8', 'fortran_order': False, 'shape': (100000000000, 100000000000), }";
+    let mut array = b"\x93NUMPY\x01\x00".to_vec();
+    array.extend((text.len() as u16).to_le_bytes());
+    array.extend(text.as_bytes());
+    assert!(refused(&array, Format::Npy).contains("need 80000000000000000000"));
+    let images = [0, 0, 0x0E, 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255];
+    assert!(refused(&images, Format::Idx).contains("the file has only 16"));
+}

@@ -1,0 +1,7 @@
+#![no_main]
+
+use hbpca_io::{Format, ReadOptions, read_bytes};
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let _ = read_bytes(bytes, Format::Parquet, &ReadOptions::default());
+});
