@@ -89,6 +89,12 @@ impl Block {
         self.values.iter().skip(c).step_by(self.p).copied().collect()
     }
 
+    /// The first `count` vectors.
+    pub(crate) fn leading(&self, count: usize) -> Self {
+        let values = self.values.chunks_exact(self.p.max(1)).flat_map(|row| &row[..count]).copied().collect();
+        Self { d: self.d, p: count, values }
+    }
+
     /// Takes over the values and shape of `other` without allocating when they fit.
     pub fn copy_from(&mut self, other: &Self) {
         self.d = other.d;

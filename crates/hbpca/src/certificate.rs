@@ -117,6 +117,23 @@ impl Certificate {
         }
     }
 
+    /// The part that concerns the first `count` components. Bounds on angles stay valid: fewer vectors have no smaller gaps.
+    pub(crate) fn leading(mut self, count: usize) -> Self {
+        self.eigenvalues.truncate(count);
+        self.residuals.truncate(count);
+        self.relative_residuals.truncate(count);
+        self.eigenvalue_intervals.truncate(count);
+        self.angle_bounds.truncate(count);
+        // The subspace of fewer vectors ends at another gap, about which only single angles speak.
+        self.subspace_angle_bound = self
+            .angle_bounds
+            .iter()
+            .copied()
+            .try_fold(0.0, |sum, angle| Some(sum + angle? * angle?))
+            .map(f64::sqrt);
+        self
+    }
+
     /// The largest relative residual: what is compared with the tolerance.
     pub fn worst(&self) -> f64 {
         self.relative_residuals.iter().copied().fold(0.0, f64::max)
@@ -198,5 +215,155 @@ impl fmt::Display for Certificate {
                 write!(f, "; the gap to the next eigenvalue is unknown or too small for a bound on angles")
             }
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::float_cmp, reason = "values that are exact by construction")]
+mod tests {
+    use super::*;
+
+    /// Certifies the columns `w` for C = diag(`diagonal`).
+    fn certify(diagonal: &[f64], w: &[&[f64]], image_error: f64, next: Next) -> Certificate {
+        let vectors = Block::from_columns(w).unwrap();
+        let images: Vec<Vec<f64>> =
+            w.iter().map(|w| w.iter().zip(diagonal).map(|(w, c)| w * c).collect()).collect();
+        let images = Block::from_columns(&images).unwrap();
+        Certificate::new(
+            Pairs { vectors: &vectors, images: &images, image_error, next },
+            diagonal.iter().sum(),
+        )
+    }
+
+    fn close(got: f64, want: f64) {
+        assert!((got - want).abs() <= 8.0 * f64::EPSILON * want.abs(), "{got} instead of {want}");
+    }
+
+    #[test]
+    fn a_vector_by_hand() {
+        // w = (0.8, 0.6), Cw = (8, 0.6): θ = 6.4 + 0.36 = 6.76 and Cw − θw = (2.592, −3.456), of length 4.32.
+        let c = certify(&[10.0, 1.0], &[&[0.8, 0.6]], 0.5, Next::Unknown);
+        close(c.eigenvalues[0], 6.76);
+        close(c.residuals[0], 4.82); // with the image's error of 0.5
+        close(c.relative_residuals[0], 4.82 / 6.76);
+        close(c.eigenvalue_intervals[0][0], 1.94);
+        close(c.eigenvalue_intervals[0][1], 11.58);
+        assert!(!c.gap_is_proved && c.angle_bounds == [None] && c.subspace_angle_bound.is_none());
+        assert!(c.holds(0.72) && !c.holds(0.71));
+        close(c.worst(), 4.82 / 6.76);
+    }
+
+    #[test]
+    fn the_trace_proves_the_gap_where_it_leaves_too_little() {
+        // w = (1, t)/√(1 + t²) for t = 1/8: the trace 11 leaves 11 − θ for λ₂, far below θ.
+        let norm = (1.0_f64 + 1.0 / 64.0).sqrt();
+        let c = certify(&[10.0, 1.0], &[&[1.0 / norm, 0.125 / norm]], 0.0, Next::Unknown);
+        assert!(c.gap_is_proved);
+        let theta = (10.0 + 1.0 / 64.0) / (1.0 + 1.0 / 64.0);
+        let residual = 9.0 * 0.125 / (1.0 + 1.0 / 64.0); // (λ₁ − λ₂)·sin·cos
+        let bound = residual / (theta - (11.0 - theta));
+        assert!((c.angle_bounds[0].unwrap() - bound).abs() < 1e-12);
+        assert!(c.angle_bounds[0].unwrap() >= 0.125 / norm, "the true sine");
+        // A worse bound from the solver is not preferred, a better one is.
+        let worse = certify(&[10.0, 1.0], &[&[1.0 / norm, 0.125 / norm]], 0.0, Next::Proved(5.0));
+        assert_eq!(worse.angle_bounds, c.angle_bounds);
+        let better = certify(&[10.0, 1.0], &[&[1.0 / norm, 0.125 / norm]], 0.0, Next::Proved(1.0));
+        close(better.angle_bounds[0].unwrap(), residual / (theta - 1.0));
+    }
+
+    #[test]
+    fn an_estimate_gives_angles_but_no_proof() {
+        // The trace 1 + 0.9 + 0.8 leaves 1.7.
+        let diagonal = [1.0, 0.9, 0.8];
+        let (sine, cosine) = (0.01, (1.0_f64 - 1e-4).sqrt());
+        let c = certify(&diagonal, &[&[cosine, sine, 0.0]], 0.0, Next::Estimated(0.9));
+        assert!(!c.gap_is_proved);
+        let theta = 1.0 - 0.1 * sine * sine;
+        close(c.residuals[0], 0.1 * sine * cosine);
+        assert!((c.angle_bounds[0].unwrap() - 0.1 * sine * cosine / (theta - 0.9)).abs() < 1e-14);
+        // An estimate above θ says nothing.
+        assert_eq!(
+            certify(&diagonal, &[&[cosine, sine, 0.0]], 0.0, Next::Estimated(1.0)).angle_bounds,
+            [None]
+        );
+    }
+
+    #[test]
+    fn a_cluster_has_no_single_angles_but_a_subspace() {
+        // Within the plane of two equal eigenvalues any basis is as good.
+        let (s, c) = (0.6, 0.8);
+        let certificate = certify(&[2.0, 2.0, 0.1], &[&[c, s, 0.0], &[-s, c, 0.0]], 1e-9, Next::Unknown);
+        assert!(certificate.gap_is_proved);
+        assert_eq!(certificate.angle_bounds, [None, None]);
+        let bound = certificate.subspace_angle_bound.unwrap();
+        // ‖R‖_F = √2·1e-9 over a gap of at least 2 − (4.1 − 4 + slack).
+        assert!(bound < 1e-9 && bound >= 2.0_f64.sqrt() * 1e-9 / 2.0, "{bound:e}");
+    }
+
+    #[test]
+    fn all_of_space_is_known_exactly() {
+        let c = certify(&[3.0, 1.0], &[&[1.0, 0.0], &[0.0, 1.0]], 0.0, Next::Nothing);
+        assert!(c.gap_is_proved);
+        assert_eq!((c.subspace_angle_bound, c.angle_bounds.clone()), (Some(0.0), vec![Some(0.0), Some(0.0)]));
+        assert_eq!(c.orthonormality_loss, 0.0);
+    }
+
+    #[test]
+    fn vectors_that_are_not_orthonormal_prove_nothing_about_a_subspace() {
+        // Twice the same vector: two Ritz values near 1, but C has only one eigenvalue there.
+        let c = certify(&[1.0, 0.0, 0.0], &[&[1.0, 0.0, 0.0], &[1.0, 0.0, 0.0]], 1e-12, Next::Unknown);
+        close(c.orthonormality_loss, 2.0_f64.sqrt());
+        assert!(!c.gap_is_proved && c.angle_bounds == [None, None]);
+        assert!(c.subspace_angle_bound.is_none_or(|bound| bound >= 1.0));
+    }
+
+    #[test]
+    fn numbers_that_are_none_never_hold() {
+        let (w, nan) = (Block::from_vector(vec![1.0, 0.0]), Block::from_vector(vec![f64::NAN; 2]));
+        let pairs = Pairs { vectors: &w, images: &nan, image_error: 1e-16, next: Next::Unknown };
+        let c = Certificate::new(pairs, 1.0);
+        assert!(!c.holds(0.999) && c.worst().is_infinite() && !c.gap_is_proved);
+        // A Ritz value rounded below zero: nothing to be relative to.
+        let c = certify(&[-1e-17, 0.0], &[&[1.0, 0.0]], 1e-16, Next::Unknown);
+        assert!(!c.holds(0.999) && c.worst().is_infinite());
+    }
+
+    #[test]
+    fn one_sentence_says_it_all() {
+        let c = certify(&[10.0, 1.0], &[&[1.0, 0.0]], 1e-3, Next::Unknown);
+        assert_eq!(
+            c.to_string(),
+            "1 eigenvalue lies within 1.0e-3 (1.0e-4 of the largest) of an eigenvalue of C; \
+             every vector is within an angle of 1.1e-4 (proved)"
+        );
+        let c = certify(&[1.0, 0.9, 0.8], &[&[1.0, 0.0, 0.0]], 1e-3, Next::Estimated(0.9));
+        assert!(
+            c.to_string()
+                .ends_with("every vector is within an angle of 1.0e-2 (resting on an estimated gap)")
+        );
+        let c = certify(&[1.0, 0.9], &[&[1.0, 0.0]], 0.1, Next::Unknown);
+        assert!(
+            c.to_string()
+                .ends_with("the gap to the next eigenvalue is unknown or too small for a bound on angles")
+        );
+        let c = certify(&[2.0, 2.0, 0.0], &[&[1.0, 0.0, 0.0], &[0.0, 1.0, 0.0]], 1e-3, Next::Unknown);
+        assert_eq!(
+            c.to_string(),
+            "2 eigenvalues each lie within 1.0e-3 (5.0e-4 of the largest) of an eigenvalue of C; neighbouring \
+             eigenvalues are too close for single vectors, their subspace is within 7.1e-4 (proved)"
+        );
+    }
+
+    #[test]
+    fn an_independent_check_reads_one_pass_and_agrees() {
+        use crate::{Counted, Covariance, Dense, Matrix, Preprocessing};
+        let x: Matrix = Dense::new(vec![3.0, 0.0, 0.0, 1.0], 2, 2).unwrap().into(); // C = diag(4.5, 0.5)
+        let mut c = Counted::new(Covariance::new(&x, Preprocessing::NONE).unwrap());
+        let w = Block::from_vector(vec![1.0, 0.0]);
+        let certificate = check(&mut c, &w, Next::Unknown).unwrap();
+        assert_eq!((c.read().full_passes, c.read().rows), (1, 2));
+        close(certificate.eigenvalues[0], 4.5);
+        assert_eq!(certificate.residuals[0], certificate.image_rounding);
+        assert!(certificate.gap_is_proved);
     }
 }

@@ -218,7 +218,8 @@ impl<'a> Driver<'a> {
             full_passes: operator.read().full_passes,
             seconds,
             theta: certificate.eigenvalues.first().copied().unwrap_or(0.0),
-            residual: certificate.residuals.iter().copied().fold(0.0, f64::max),
+            // f64::max would pass over NaN.
+            residual: certificate.residuals.iter().fold(0.0, |most, r| if *r <= most { most } else { *r }),
             eta: parameters.eta,
             beta: parameters.beta,
             lambda2: parameters.lambda2,
@@ -288,5 +289,62 @@ impl Patience {
             self.looks_without_progress += 1;
         }
         measured <= 0.1 * floor || (measured <= 1e3 * floor && self.looks_without_progress >= Self::LOOKS)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::float_cmp, clippy::cast_possible_wrap, reason = "values that are exact by construction")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patience_ends_at_once_where_all_is_rounding() {
+        assert!(Patience::default().exhausted(1.05e-16, 1e-16));
+        assert!(!Patience::default().exhausted(1.2e-16, 1e-16));
+    }
+
+    #[test]
+    fn patience_ends_after_ten_looks_without_progress_near_the_floor() {
+        let mut patience = Patience::default();
+        for look in 0..=Patience::LOOKS {
+            // Falling by less than a tenth is no progress; the first look always is one.
+            let residual = 1e-16 + 5e-14 * 0.95_f64.powi(look.min(1) as i32);
+            assert_eq!(patience.exhausted(residual, 1e-16), look == Patience::LOOKS, "look {look}");
+        }
+    }
+
+    #[test]
+    fn patience_has_no_end_far_above_the_floor_and_starts_anew_with_progress() {
+        let mut patience = Patience::default();
+        assert!((0..100).all(|_| !patience.exhausted(1e-3, 1e-16)));
+        // Down to the floor's neighbourhood by halves: never ten looks without progress.
+        let mut patience = Patience::default();
+        assert!((0..40).all(|look| !patience.exhausted(1e-16 + 1e-3 * 0.5_f64.powi(look), 1e-16)));
+    }
+
+    #[test]
+    fn squared_sines_have_no_cancellation() {
+        let u = [0.6, 0.8];
+        for tiny in [1e-3, 1e-9, 1e-12] {
+            let w = [0.6 - 0.8 * tiny, 0.8 + 0.6 * tiny]; // u turned by arctan(tiny)
+            let want = tiny * tiny / (1.0 + tiny * tiny);
+            // The coordinates of w are rounded by ε/2 each.
+            assert!((squared_sine(&w, &u).sqrt() - want.sqrt()).abs() <= 4.0 * f64::EPSILON);
+        }
+        assert_eq!(squared_sine(&[-3.0, 0.0], &[1.0, 0.0]), 0.0);
+    }
+
+    #[test]
+    fn outcomes_read_as_the_command_line_prints_them() {
+        let all = [Outcome::Converged, Outcome::Budget, Outcome::Stagnated, Outcome::Interrupted];
+        let names = all.map(|outcome| outcome.to_string());
+        assert_eq!(names, ["converged", "budget", "stagnated", "interrupted"]);
+    }
+
+    #[test]
+    fn default_limits_are_the_documented_ones() {
+        let limits = Limits::default();
+        assert_eq!((limits.tol, limits.max_passes, limits.max_seconds), (1e-6, 1000.0, f64::INFINITY));
+        assert!(limits.check().is_ok() && !limits.cancel.is_cancelled());
     }
 }

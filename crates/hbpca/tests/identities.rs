@@ -1,4 +1,10 @@
 //! Methods that must coincide do, step by step.
+#![allow(
+    clippy::unwrap_used,
+    clippy::float_cmp,
+    clippy::cast_possible_wrap,
+    reason = "tests stop at surprises, compare exact values exactly and count small"
+)]
 
 mod common;
 
@@ -246,7 +252,7 @@ fn an_operator_that_only_sums_rows_carries_every_solver() {
     for kind in hbpca::SolverKind::ALL {
         let config = hbpca::FitConfig {
             solver: kind,
-            eta: 0.5,
+            eta: Some(0.5),
             batch: hbpca::Batch::Share(0.5),
             epoch: 10,
             ..hbpca::FitConfig::default()

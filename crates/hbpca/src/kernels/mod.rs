@@ -4,6 +4,7 @@
 //! chosen at run time. Beside each stands a safe twin written as the formula, and a test that they agree.
 
 #![allow(unsafe_code, reason = "intrinsics and raw pointers live here and nowhere else")]
+#![allow(clippy::too_many_arguments, reason = "a kernel names every operand of its formula")]
 
 mod csr;
 mod dense;

@@ -126,11 +126,8 @@ impl<T: Real, const SHIFT: bool, const P: usize, const R: usize, const J: usize>
         // SAFETY: the promise of `Panel::add`; whole registers of a row are read below n_full only.
         unsafe {
             let partial = partial.add(first * P * L::N);
-            let mut from = [std::ptr::null::<T>(); ROWS];
             let mut s = [[L::splat(0.0); P]; ROWS];
-            for r in 0..ROWS {
-                from[r] = rows[first + r];
-            }
+            let from: [*const T; ROWS] = std::array::from_fn(|r| rows[first + r]);
             if columns.start > 0 {
                 for r in 0..ROWS {
                     for c in 0..P {
@@ -207,7 +204,7 @@ impl<T: Real, const SHIFT: bool, const P: usize, const R: usize, const J: usize>
                 self.update_columns::<L, 1, false>(j);
                 j += 1;
             }
-            if self.0.d % L::N > 0 {
+            if !self.0.d.is_multiple_of(L::N) {
                 self.update_columns::<L, 1, true>(j);
             }
         }

@@ -29,7 +29,9 @@ pub(crate) fn sum_dense<T: Real>(
             }
         }
         let w = weights.of(l);
-        s.iter_mut().for_each(|s| *s *= w);
+        for s in s.iter_mut() {
+            *s *= w;
+        }
         for (j, value) in row.iter().enumerate() {
             let a = value.to_f64() - shift_at(j);
             for c in 0..p {
@@ -108,7 +110,9 @@ pub(crate) fn summarise_rows<T: Real>(
         }
     }
     let inverse = 1.0 / weight;
-    mean.iter_mut().for_each(|m| *m *= inverse);
+    for mean in mean.iter_mut() {
+        *mean *= inverse;
+    }
     for l in rows {
         let w = weights.of(l);
         for (j, value) in x.row(l).iter().enumerate() {

@@ -50,7 +50,7 @@ pub(super) fn summarise_rows_at<T: Real>(
         d,
         weights: RowWeights(weights.map(|weights| &weights[rows])),
         inverse: 1.0 / weight,
-        columns: columns.map(|column| column.as_mut_ptr()),
+        columns: columns.map(<[f64]>::as_mut_ptr),
     };
     match weights {
         None => run(level, Run::<T, false>(summary)),
@@ -91,7 +91,7 @@ impl<T: Real, const WEIGHTED: bool> Kernel for Run<'_, T, WEIGHTED> {
                 self.columns::<L, 1, false>(j);
                 j += 1;
             }
-            if self.0.d % L::N > 0 {
+            if !self.0.d.is_multiple_of(L::N) {
                 self.columns::<L, 1, true>(j);
             }
         }

@@ -125,7 +125,7 @@ fn dense_sums_agree_with_the_formula_for_every_shape() {
                     p,
                     n: turn % 21,
                     list: None,
-                    shift: turn % 2 == 0,
+                    shift: turn.is_multiple_of(2),
                     weights: turn % 4 < 2,
                     integers: turn % 8 < 4,
                     gap: turn % 3,

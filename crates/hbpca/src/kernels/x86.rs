@@ -1,14 +1,13 @@
 //! The lanes of x86-64: AVX2 with FMA, and AVX-512.
 
 use std::arch::x86_64::{
-    __m128i, __m256d, __m512d, _MM_HINT_T0, _mm_add_pd, _mm_add_sd, _mm_cmpgt_epi32, _mm_cvtsd_f64,
-    _mm_loadu_ps, _mm_maskload_ps, _mm_prefetch, _mm_set1_epi32, _mm_setr_epi32, _mm_unpackhi_pd,
-    _mm256_add_pd, _mm256_castpd256_pd128, _mm256_cvtepi32_epi64, _mm256_cvtps_pd, _mm256_extractf128_pd,
-    _mm256_fmadd_pd, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_maskload_pd, _mm256_maskstore_pd,
-    _mm256_max_pd, _mm256_min_pd, _mm256_set1_pd, _mm256_storeu_pd, _mm256_sub_pd, _mm512_add_pd,
-    _mm512_castps512_ps256, _mm512_cvtps_pd, _mm512_fmadd_pd, _mm512_loadu_pd, _mm512_mask_storeu_pd,
-    _mm512_maskz_loadu_pd, _mm512_maskz_loadu_ps, _mm512_max_pd, _mm512_min_pd, _mm512_reduce_add_pd,
-    _mm512_set1_pd, _mm512_storeu_pd, _mm512_sub_pd,
+    __m128i, __m256d, __m512d, _MM_HINT_T0, _mm_add_pd, _mm_add_sd, _mm_cvtsd_f64, _mm_loadu_ps,
+    _mm_maskload_ps, _mm_prefetch, _mm_setr_epi32, _mm_unpackhi_pd, _mm256_add_pd, _mm256_castpd256_pd128,
+    _mm256_cvtepi32_epi64, _mm256_cvtps_pd, _mm256_extractf128_pd, _mm256_fmadd_pd, _mm256_loadu_pd,
+    _mm256_loadu_ps, _mm256_maskload_pd, _mm256_maskstore_pd, _mm256_max_pd, _mm256_min_pd, _mm256_set1_pd,
+    _mm256_storeu_pd, _mm256_sub_pd, _mm512_add_pd, _mm512_castps512_ps256, _mm512_cvtps_pd, _mm512_fmadd_pd,
+    _mm512_loadu_pd, _mm512_mask_storeu_pd, _mm512_maskz_loadu_pd, _mm512_maskz_loadu_ps, _mm512_max_pd,
+    _mm512_min_pd, _mm512_reduce_add_pd, _mm512_set1_pd, _mm512_storeu_pd, _mm512_sub_pd,
 };
 
 use super::lanes::{Kernel, Lanes};
@@ -53,8 +52,9 @@ impl Lanes for Avx2 {
     }
     #[inline(always)]
     unsafe fn mask(n: usize) -> Self::Mask {
+        let lane = |i: usize| if i < n { -1 } else { 0 };
         // SAFETY: see above.
-        unsafe { _mm_cmpgt_epi32(_mm_set1_epi32(n as i32), _mm_setr_epi32(0, 1, 2, 3)) }
+        unsafe { _mm_setr_epi32(lane(0), lane(1), lane(2), lane(3)) }
     }
     #[inline(always)]
     unsafe fn load_masked(from: *const f64, mask: Self::Mask) -> Self::V {

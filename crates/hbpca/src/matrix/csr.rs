@@ -85,6 +85,17 @@ impl<'a, T: Real> Csr<'a, T> {
         })
     }
 
+    pub(crate) fn select_rows(&self, rows: &[usize]) -> Csr<'static, T> {
+        let (mut row_starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+        for &l in rows {
+            let (row_columns, row_values) = self.row_slices(l);
+            columns.extend_from_slice(row_columns);
+            values.extend_from_slice(row_values);
+            row_starts.push(columns.len());
+        }
+        Csr { d: self.d, row_starts: row_starts.into(), columns: columns.into(), values: values.into() }
+    }
+
     /// n.
     pub fn n_rows(&self) -> usize {
         self.row_starts.len() - 1

@@ -65,6 +65,11 @@ impl<'a, T: Real> Dense<'a, T> {
         })
     }
 
+    pub(crate) fn select_rows(&self, rows: &[usize]) -> Dense<'static, T> {
+        let values: Vec<T> = rows.iter().flat_map(|&l| self.row(l)).copied().collect();
+        Dense { n: rows.len(), d: self.d, stride: self.d, values: Cow::Owned(values) }
+    }
+
     /// n.
     pub fn n_rows(&self) -> usize {
         self.n

@@ -117,6 +117,16 @@ impl Matrix<'_> {
         matches!(self, Self::CsrF32(_) | Self::CsrF64(_))
     }
 
+    /// A copy of some rows.
+    pub(crate) fn select_rows(&self, rows: &[usize]) -> Matrix<'static> {
+        match self {
+            Self::DenseF32(x) => x.select_rows(rows).into(),
+            Self::DenseF64(x) => x.select_rows(rows).into(),
+            Self::CsrF32(x) => x.select_rows(rows).into(),
+            Self::CsrF64(x) => x.select_rows(rows).into(),
+        }
+    }
+
     /// Calls `entry(column, value)` for every stored entry of a row.
     pub fn for_each_in_row(&self, row: usize, mut entry: impl FnMut(usize, f64)) {
         match self {

@@ -84,7 +84,8 @@ impl Preprocessing {
             let shifted = shift.as_ref().map_or(0.0, |s| s[j] * s[j]);
             uncentred += (variance[j] + mean * mean + shifted) * inverse_square;
         }
-        RowMap { shift, scale, total_variance, uncentred }
+        let inverse_scale = scale.as_ref().map(|s| s.iter().map(|s| 1.0 / s).collect());
+        RowMap { shift, scale, inverse_scale, total_variance, uncentred }
     }
 }
 
@@ -93,6 +94,7 @@ impl Preprocessing {
 pub struct RowMap {
     shift: Option<Vec<f64>>,
     scale: Option<Vec<f64>>,
+    inverse_scale: Option<Vec<f64>>,
     total_variance: f64,
     uncentred: f64,
 }
@@ -106,6 +108,11 @@ impl RowMap {
     /// The diagonal of D, or nothing where nothing is divided.
     pub fn scale(&self) -> Option<&[f64]> {
         self.scale.as_deref()
+    }
+
+    /// The diagonal of D⁻¹.
+    pub(crate) fn inverse_scale(&self) -> Option<&[f64]> {
+        self.inverse_scale.as_deref()
     }
 
     /// Trace of C = (1/n)Σaaᵀ, exact up to rounding: the sum of all its eigenvalues.

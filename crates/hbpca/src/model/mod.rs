@@ -159,3 +159,102 @@ impl Model {
         if weight > 1.0 { weight / (weight - 1.0) } else { 0.0 }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::float_cmp, reason = "values that are exact by construction")]
+mod tests {
+    use super::*;
+    use crate::{ColumnStatistics, Dense, FitConfig, Matrix};
+
+    /// A model of n rows with the given eigenvalues of C along the axes.
+    fn model(n: usize, eigenvalues: &[f64], total_variance: f64, d: usize) -> Model {
+        let k = eigenvalues.len();
+        let mut components = vec![0.0; k * d];
+        (0..k).for_each(|i| components[i * d + i] = 1.0);
+        let summary = Summary {
+            n,
+            d,
+            weight: n as f64,
+            preprocessing: Preprocessing::NONE,
+            eigenvalues: eigenvalues.to_vec(),
+            total_variance,
+        };
+        Model::from_parts(components, summary, None, None).unwrap()
+    }
+
+    #[test]
+    fn the_entry_of_largest_magnitude_is_positive_the_first_of_them_where_two_agree() {
+        let x: Matrix = Dense::new(vec![1.0; 6], 2, 3).unwrap().into();
+        let map = Preprocessing::NONE.row_map(&ColumnStatistics::new(&x).unwrap());
+        let vectors = Block::from_columns(&[[0.1, -0.9, 0.3], [-0.5, 0.5, 0.1], [0.2, 0.3, 0.9]]).unwrap();
+        let summary = Summary { eigenvalues: vec![3.0, 2.0, 1.0], ..model(2, &[1.0], 6.0, 3).summary };
+        let model = Model::new(&vectors, summary, &map).unwrap();
+        assert_eq!(model.component(0), [-0.1, 0.9, -0.3]);
+        assert_eq!(model.component(1), [0.5, -0.5, -0.1]);
+        assert_eq!(model.component(2), [0.2, 0.3, 0.9]);
+        assert_eq!(model.vectors().column(1), model.component(1));
+        assert_eq!(model.components().len(), 9);
+    }
+
+    #[test]
+    fn variances_have_denominator_n_minus_one_and_singular_values_n() {
+        let model = model(5, &[8.0, 4.0], 20.0, 4);
+        assert_eq!(model.explained_variance(), [10.0, 5.0]);
+        assert_eq!(model.singular_values(), [40.0_f64.sqrt(), 20.0_f64.sqrt()]);
+    }
+
+    #[test]
+    fn ratios_are_against_the_variance_of_the_data_whatever_k_is() {
+        assert_eq!(model(5, &[8.0, 4.0], 20.0, 4).explained_variance_ratio(), [0.4, 0.2]);
+        assert_eq!(model(5, &[8.0], 20.0, 4).explained_variance_ratio(), [0.4]);
+        assert_eq!(model(5, &[0.0], 0.0, 4).explained_variance_ratio(), [0.0]);
+    }
+
+    #[test]
+    fn noise_is_the_mean_of_the_variances_left_out() {
+        // 20 − 12 over the 2 directions left of 4, times 5/4.
+        assert_eq!(model(5, &[8.0, 4.0], 20.0, 4).noise_variance(), 5.0);
+        // With 3 rows there are 3 directions: one is left, times 3/2.
+        assert_eq!(model(3, &[8.0, 4.0], 20.0, 4).noise_variance(), 12.0);
+        assert_eq!(model(9, &[8.0, 4.0], 12.0, 2).noise_variance(), 0.0);
+        // Rounding may make the rest negative; a variance is not.
+        assert_eq!(model(5, &[8.0], 8.0 - 1e-15, 4).noise_variance(), 0.0);
+    }
+
+    #[test]
+    fn one_row_has_no_sample_variance() {
+        let x: Matrix = Dense::new(vec![3.0, 4.0], 1, 2).unwrap().into();
+        let config = FitConfig { preprocessing: Preprocessing::NONE, threads: 1, ..FitConfig::default() };
+        let model = config.fit(&x).unwrap().model;
+        assert!((model.eigenvalues()[0] - 25.0).abs() < 1e-13);
+        assert_eq!((model.explained_variance(), model.noise_variance()), (vec![0.0], 0.0));
+        assert!((model.singular_values()[0] - 5.0).abs() < 1e-14);
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_are_refused() {
+        let summary = model(5, &[8.0, 4.0], 20.0, 3).summary;
+        let refused = |components: usize, shift: Option<usize>, scale: Option<usize>, summary: &Summary| {
+            let zeros = |len: usize| vec![0.0; len];
+            Model::from_parts(zeros(components), summary.clone(), shift.map(zeros), scale.map(zeros))
+                .unwrap_err()
+                .to_string()
+        };
+        assert_eq!(
+            refused(5, None, None, &summary),
+            "numbers in 2 components of 3 columns: 5 given where 6 are needed"
+        );
+        assert_eq!(
+            refused(6, Some(2), None, &summary),
+            "columns to be subtracted: 2 given where 3 are needed"
+        );
+        assert_eq!(refused(6, None, Some(4), &summary), "columns to be divided: 4 given where 3 are needed");
+        let none = Summary { eigenvalues: vec![], ..summary.clone() };
+        assert_eq!(
+            refused(0, None, None, &none),
+            "numbers in 0 components of 3 columns: 0 given where 0 are needed"
+        );
+        let huge = Summary { d: usize::MAX, ..summary };
+        assert!(refused(6, None, None, &huge).starts_with("numbers in 2 components"));
+    }
+}

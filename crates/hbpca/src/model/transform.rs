@@ -91,3 +91,88 @@ impl Model {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::float_cmp, reason = "values that are exact by construction")]
+mod tests {
+    use super::*;
+    use crate::{Csr, Dense, FitConfig, Preprocessing};
+
+    /// Rows (±2, ±1) turned by the rotation with cosine 0.8 and sine 0.6, moved to `mean`: variances 4 and 1.
+    fn turned(mean: f64) -> Vec<f64> {
+        let corners = [(2.0, 1.0), (2.0, -1.0), (-2.0, 1.0), (-2.0, -1.0)];
+        corners.iter().flat_map(|(a, b)| [mean + 0.8 * a - 0.6 * b, mean + 0.6 * a + 0.8 * b]).collect()
+    }
+
+    fn fit(x: &Matrix<'_>) -> Model {
+        FitConfig { k: 2, threads: 1, ..FitConfig::default() }.fit(x).unwrap().model
+    }
+
+    fn farthest(got: &[f64], want: &[f64]) -> f64 {
+        assert_eq!(got.len(), want.len());
+        got.iter().zip(want).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+    }
+
+    #[test]
+    fn scores_are_coordinates_along_the_components() {
+        let x: Matrix = Dense::new(turned(0.0), 4, 2).unwrap().into();
+        let model = fit(&x);
+        // u₁ = (0.8, 0.6), u₂ = (−0.6, 0.8): already with the sign rule.
+        let scores = model.transform(&x, Whitening::Off).unwrap();
+        assert!(farthest(&scores, &[2.0, 1.0, 2.0, -1.0, -2.0, 1.0, -2.0, -1.0]) < 1e-14);
+        // Sample variances 4·4/3 and 4/3.
+        let white = model.transform(&x, Whitening::On).unwrap();
+        let unit = 0.75_f64.sqrt();
+        assert!(farthest(&white, &[1.0, 1.0, 1.0, -1.0, -1.0, 1.0, -1.0, -1.0].map(|s| s * unit)) < 1e-14);
+    }
+
+    #[test]
+    fn a_mean_ten_million_times_the_spread_costs_only_the_digits_of_the_data() {
+        let mean = 1e7;
+        let values = turned(mean);
+        let model = {
+            let x: Matrix = Dense::borrowed(&values, 4, 2).unwrap().into();
+            let model = fit(&x);
+            let scores = model.transform(&x, Whitening::Off).unwrap();
+            // Entries are rounded by mean·ε/2 each; the direction by that over the spread, times scores of size 2.
+            let digits = 8.0 * mean * f64::EPSILON;
+            assert!(farthest(&scores, &[2.0, 1.0, 2.0, -1.0, -2.0, 1.0, -2.0, -1.0]) < digits);
+            assert!(farthest(model.eigenvalues(), &[4.0, 1.0]) < digits);
+            let back = model.inverse_transform(&scores, Whitening::Off).unwrap();
+            assert!(farthest(&back, &values) <= 2.0 * mean * f64::EPSILON);
+            model
+        };
+        // Compressed rows subtract the mean's score, known to mean·ε.
+        let sparse: Matrix = Csr::new(2, vec![0, 2, 4, 6, 8], [0, 1].repeat(4), values).unwrap().into();
+        let scores = model.transform(&sparse, Whitening::Off).unwrap();
+        assert!(
+            farthest(&scores, &[2.0, 1.0, 2.0, -1.0, -2.0, 1.0, -2.0, -1.0]) < 16.0 * mean * f64::EPSILON
+        );
+    }
+
+    #[test]
+    fn a_component_without_variance_has_white_scores_of_zero() {
+        let x: Matrix = Dense::new(vec![1.0, 5.0, 3.0, 5.0], 2, 2).unwrap().into();
+        let model = fit(&x);
+        assert_eq!(model.eigenvalues(), [1.0, 0.0]);
+        let white = model.transform(&x, Whitening::On).unwrap();
+        let unit = 0.5_f64.sqrt(); // variance 2 with denominator n − 1
+        assert!(farthest(&white, &[-unit, 0.0, unit, 0.0]) < 1e-15);
+        assert!(
+            farthest(&model.inverse_transform(&white, Whitening::On).unwrap(), &[1.0, 5.0, 3.0, 5.0]) < 1e-14
+        );
+    }
+
+    #[test]
+    fn standardised_components_return_to_the_units_of_the_data() {
+        let x: Matrix = Dense::new(vec![1.0, 100.0, 2.0, 300.0, 3.0, 50.0, 9.0, -70.0], 4, 2).unwrap().into();
+        let config =
+            FitConfig { k: 2, preprocessing: Preprocessing::STANDARDIZE, threads: 1, ..FitConfig::default() };
+        let model = config.fit(&x).unwrap().model;
+        let scores = model.transform(&x, Whitening::On).unwrap();
+        let back = model.inverse_transform(&scores, Whitening::On).unwrap();
+        assert!(
+            farthest(&back, &[1.0, 100.0, 2.0, 300.0, 3.0, 50.0, 9.0, -70.0]) < 300.0 * 8.0 * f64::EPSILON
+        );
+    }
+}

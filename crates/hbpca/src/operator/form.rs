@@ -1,67 +1,67 @@
-//! Forming C in one pass: blocks of prepared rows B, and C += BᵀB tile by tile.
+//! Forming C in one pass: blocks of prepared rows B, and C += BᵀB, lower triangle only.
 
-use faer::linalg::matmul::matmul;
+use std::ops::Range;
+
+use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, MatMut, MatRef, Par};
-use rayon::prelude::*;
 
 use super::Covariance;
 use crate::matrix::Matrix;
-use crate::{Block, CovarianceOperator};
+use crate::{Block, CovarianceOperator, ordered};
 
 /// Rows prepared at a time: with a few hundred columns they stay in the second-level cache.
-const ROWS: usize = 256;
-/// Side of a tile of C. Tiles are what threads share; each adds the row blocks in order, so that the number of
-/// threads does not change a bit.
-const TILE: usize = 96;
+const ROWS: usize = 128;
+/// Rows that make merging a worker's d×d sum cheap beside computing it.
+const ROWS_PER_CHUNK: usize = 1024;
+/// Chunks at most: each is merged once, d² additions.
+const MOST_CHUNKS: usize = 16;
+/// Numbers in all workers' sums together (512 MiB): where d is large, fewer threads share the work.
+const MOST_NUMBERS: usize = 1 << 26;
 
-/// `c` ← C. Threads share the tiles of its lower triangle.
+/// `c` ← C.
 pub(super) fn form(operator: &Covariance<'_>, c: &mut Block) {
     let (n, d) = (operator.n_rows(), operator.dim());
-    let n_tiles = d.div_ceil(TILE);
-    let mut tiles: Vec<Tile> =
-        (0..n_tiles).flat_map(|i| (0..=i).map(move |j| Tile::new(i * TILE, j * TILE, d))).collect();
-    let mut rows = vec![0.0; ROWS.min(n) * d];
-    for start in (0..n).step_by(ROWS) {
-        let count = ROWS.min(n - start);
-        let rows = &mut rows[..count * d];
-        rows.par_chunks_exact_mut(d)
-            .enumerate()
-            .with_min_len(32)
-            .for_each(|(i, a)| prepare_row(operator, start + i, a));
-        let b = MatRef::from_row_major_slice(&*rows, count, d);
-        tiles.par_iter_mut().for_each(|tile| tile.add(b));
-    }
+    let n_chunks = 1 << (n / ROWS_PER_CHUNK).clamp(1, MOST_CHUNKS).ilog2();
+    let n_workers = n_chunks.min(rayon::current_num_threads()).min(MOST_NUMBERS / (d * d)).max(1);
+    let mut workers = vec![Worker { sum: vec![0.0; d * d], rows: vec![0.0; ROWS.min(n) * d] }; n_workers];
     *c = Block::zeros(d, d);
-    for tile in &tiles {
-        for i in 0..tile.height {
-            for j in 0..tile.width {
-                let value = tile.values[i * tile.width + j] / n as f64;
-                c.values_mut()[(tile.top + i) * d + tile.left + j] = value;
-                c.values_mut()[(tile.left + j) * d + tile.top + i] = value;
-            }
+    ordered::for_each_chunk(
+        n_chunks,
+        &mut workers,
+        |i, worker| worker.add_chunk(operator, ordered::piece(n, i, n_chunks)),
+        |_, worker| c.values_mut().iter_mut().zip(&worker.sum).for_each(|(c, sum)| *c += sum),
+    );
+    let values = c.values_mut();
+    for i in 0..d {
+        for j in 0..=i {
+            let value = values[i * d + j] / n as f64;
+            values[i * d + j] = value;
+            values[j * d + i] = value;
         }
     }
 }
 
-struct Tile {
-    top: usize,
-    left: usize,
-    height: usize,
-    width: usize,
-    values: Vec<f64>,
+#[derive(Clone)]
+struct Worker {
+    /// Σ aaᵀ over one chunk, d×d, of which the lower triangle counts.
+    sum: Vec<f64>,
+    /// Prepared rows.
+    rows: Vec<f64>,
 }
 
-impl Tile {
-    fn new(top: usize, left: usize, d: usize) -> Self {
-        let (height, width) = (TILE.min(d - top), TILE.min(d - left));
-        Self { top, left, height, width, values: vec![0.0; height * width] }
-    }
-
-    /// The tile of C += BᵀB.
-    fn add(&mut self, b: MatRef<'_, f64>) {
-        let sum = MatMut::from_row_major_slice_mut(&mut self.values, self.height, self.width);
-        let (left, right) = (b.subcols(self.top, self.height), b.subcols(self.left, self.width));
-        matmul(sum, Accum::Add, left.transpose(), right, 1.0, Par::Seq);
+impl Worker {
+    fn add_chunk(&mut self, operator: &Covariance<'_>, chunk: Range<usize>) {
+        let d = operator.dim();
+        self.sum.fill(0.0);
+        for start in chunk.clone().step_by(ROWS) {
+            let count = ROWS.min(chunk.end - start);
+            let rows = &mut self.rows[..count * d];
+            rows.chunks_exact_mut(d).enumerate().for_each(|(i, a)| prepare_row(operator, start + i, a));
+            let b = MatRef::from_row_major_slice(&*rows, count, d);
+            let sum = MatMut::from_row_major_slice_mut(&mut self.sum, d, d);
+            let (lower, all) = (BlockStructure::TriangularLower, BlockStructure::Rectangular);
+            matmul(sum, lower, Accum::Add, b.transpose(), all, b, all, 1.0, Par::Seq);
+        }
     }
 }
 
@@ -78,8 +78,8 @@ fn prepare_row(operator: &Covariance<'_>, l: usize, a: &mut [f64]) {
     if let Some(shift) = operator.map.shift() {
         a.iter_mut().zip(shift).for_each(|(a, mu)| *a -= mu);
     }
-    if let Some(scale) = operator.map.scale() {
-        a.iter_mut().zip(scale).for_each(|(a, s)| *a /= s);
+    if let Some(inverse) = operator.map.inverse_scale() {
+        a.iter_mut().zip(inverse).for_each(|(a, s)| *a *= s);
     }
     if let Some(weights) = &operator.weights {
         let root = weights[l].sqrt();

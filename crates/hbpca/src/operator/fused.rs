@@ -178,6 +178,11 @@ impl CovarianceOperator for Covariance<'_> {
         if scratch.workers.len() < n_workers {
             scratch.workers.resize_with(n_workers, Worker::default);
         }
+        // All are ready, also those that get no chunk this time: the next call must not allocate.
+        for worker in &mut scratch.workers[..n_workers] {
+            worker.y.resize(d * p, 0.0);
+            worker.t_sum.resize(p, 0.0);
+        }
         scratch.t_sum.clear();
         scratch.t_sum.resize(p, 0.0);
         let t_sum = &mut scratch.t_sum;
@@ -235,6 +240,8 @@ impl CovarianceOperator for Covariance<'_> {
             },
         );
 
+        share_room(&mut scratch.workers);
+
         // Sparse rows: − μ Σt; then D⁻¹.
         if let (Some(shift), true) = (shift, self.matrix.is_sparse()) {
             for (row, mu) in out.values_mut().chunks_exact_mut(p).zip(shift) {
@@ -271,6 +278,12 @@ fn sparse_chunk<T: Real>(
     worker: &mut Worker,
 ) {
     kernels::sum_csr(x, rows, weights, c, v, p, &mut worker.y, &mut worker.kernel, &mut worker.t_sum);
+}
+
+/// Gives every worker the room that the kernel of one of them needed.
+fn share_room(workers: &mut [Worker]) {
+    let room = workers.iter().map(|worker| worker.kernel.capacity()).max().unwrap_or(0);
+    workers.iter_mut().for_each(|worker| worker.kernel.reserve_exact(room - worker.kernel.len()));
 }
 
 /// Gives `block` the shape d×p, keeping its memory when it fits.

@@ -1,9 +1,11 @@
-//! Choices a solver leaves open, each a small type: momentum, batch, start.
+//! Choices a solver leaves open, each a small type: momentum, batch, start, step size.
 
 mod batch;
 mod momentum;
 mod start;
+mod step_size;
 
 pub use batch::Batch;
 pub use momentum::{AdaptiveMomentum, FixedMomentum, Momentum, OracleMomentum, SecondEigenvalue};
 pub use start::Start;
+pub(crate) use step_size::{Suggestion, suggest_step_size};

@@ -19,9 +19,10 @@ pub trait Momentum: Debug + Send {
     fn lambda2(&self) -> Option<f64>;
 }
 
-/// β = (1 − η + ηλ₂)².
+/// β = (1 − η + ηλ₂)². Where the square leaves the range of f64 it stops there, and momentum fades into plain power
+/// iteration, as it does where the square underflows.
 fn best_beta(eta: f64, lambda2: f64) -> f64 {
-    (1.0 - eta + eta * lambda2).powi(2)
+    (1.0 - eta + eta * lambda2).powi(2).min(f64::MAX)
 }
 
 fn refuse_negative(name: &'static str, value: f64) -> Result<(), Error> {
@@ -141,6 +142,7 @@ impl SecondEigenvalue {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "values that are exact by construction")]
 mod tests {
     use super::*;
 
@@ -194,6 +196,7 @@ mod tests {
         let oracle = OracleMomentum::new(0.5).unwrap();
         assert!((oracle.beta(0.5) - 0.75 * 0.75).abs() < 1e-16 && (oracle.beta(1.0) - 0.25).abs() < 1e-16);
         assert!((AdaptiveMomentum::default().beta(0.25) - 0.75 * 0.75).abs() < 1e-16); // λ̂₂ = 0 at first
+        assert_eq!(OracleMomentum::new(1e300).unwrap().beta(1.0), f64::MAX);
         assert!((FixedMomentum::new(0.3).unwrap().beta(0.1) - 0.3).abs() < 1e-16);
     }
 

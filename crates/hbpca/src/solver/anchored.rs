@@ -31,6 +31,9 @@ use crate::linalg::{
 };
 use crate::{Block, CovarianceOperator, Error, Replacement, Sampler};
 
+/// Products with the start sample.
+const START_PRODUCTS: usize = 3;
+
 /// Sizes of an anchored run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnchoredSizes {
@@ -54,6 +57,13 @@ impl AnchoredSizes {
         let block = (k + k / 2).max(24);
         let start_rows = (n / 50).max(1500.min(n / 10));
         Self { block, anchors: 4 * block, batch: n.div_ceil(100), start_rows }
+    }
+
+    /// The same without a start sample where the sample and the first look would read more than `max_passes`.
+    #[must_use]
+    pub fn within(self, max_passes: f64, n: usize) -> Self {
+        let passes = 1.0 + (START_PRODUCTS * self.start_rows) as f64 / n as f64;
+        Self { start_rows: if passes <= max_passes { self.start_rows } else { 0 }, ..self }
     }
 }
 
@@ -159,7 +169,6 @@ impl Anchored {
 
     /// Leading directions of a sample of rows, from a block Krylov space of the sample's own covariance.
     fn sample_start(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        const PRODUCTS: usize = 3;
         let (d, p) = (operator.dim(), self.sizes.block);
         let mut x = random_complement(&Block::zeros(d, 0), p, self.seed)?;
         if self.sizes.start_rows > 0 {
@@ -168,7 +177,7 @@ impl Anchored {
                 Sampler::new(n, self.sizes.start_rows, Replacement::Without, self.seed)?.draw().to_vec();
             let rows = pooled(self.pool.as_deref(), &drawn);
             let (mut sample, mut z) = (RitzBasis::empty(d), Block::zeros(d, p));
-            for _ in 0..PRODUCTS {
+            for _ in 0..START_PRODUCTS {
                 operator.apply_batch(&rows, &x, &mut z)?;
                 sample.append(&x, &z, 0.0)?;
                 x = orthonormal_complement(z.clone(), &sample.q)?;

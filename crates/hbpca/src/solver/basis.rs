@@ -26,8 +26,8 @@ pub(super) struct RitzBasis {
     pub(super) cq: Block,
     /// H = QᵀCQ, a×a.
     h: Mat<f64>,
-    /// ‖fl(CQ) − CQ‖² from above.
-    error_square: f64,
+    /// ‖fl(CQ) − CQ‖ from above; squares of it would leave the range of f64 for data in extreme units.
+    error: f64,
     /// Eigenvalues of H, descending, and its eigenvectors S.
     pub(super) theta: Vec<f64>,
     pub(super) s: Mat<f64>,
@@ -39,7 +39,7 @@ impl RitzBasis {
             q: Block::zeros(d, 0),
             cq: Block::zeros(d, 0),
             h: Mat::zeros(0, 0),
-            error_square: 0.0,
+            error: 0.0,
             theta: Vec::new(),
             s: Mat::zeros(0, 0),
         }
@@ -63,7 +63,7 @@ impl RitzBasis {
         self.q = beside(&self.q, x);
         self.cq = beside(&self.cq, z);
         self.h = h;
-        self.error_square += p as f64 * image_rounding * image_rounding;
+        self.error = self.error.hypot((p as f64).sqrt() * image_rounding);
         (self.theta, self.s) = small_eigen(&self.h)?;
         Ok(())
     }
@@ -85,7 +85,7 @@ impl RitzBasis {
         let (q, cq) = self.best(count);
         // The products round once more.
         let rounding = rounding_of_sum(self.len()) * self.theta.first().copied().unwrap_or(0.0);
-        self.error_square += count as f64 * rounding * rounding;
+        self.error = self.error.hypot((count as f64).sqrt() * rounding);
         (self.q, self.cq) = (q, cq);
         self.theta.truncate(count);
         self.h = Mat::from_fn(count, count, |i, j| if i == j { self.theta[i] } else { 0.0 });
@@ -95,7 +95,7 @@ impl RitzBasis {
     /// A bound on the error of the image of any unit vector within the basis.
     pub(super) fn image_error(&self) -> f64 {
         let largest = self.theta.first().copied().unwrap_or(0.0);
-        self.error_square.sqrt() + rounding_of_sum(self.len()) * largest
+        self.error + rounding_of_sum(self.len()) * largest
     }
 
     /// Computes the images anew: one pass, and all rounding gathered so far is gone.

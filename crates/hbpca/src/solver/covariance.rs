@@ -6,15 +6,18 @@
 //! 3  W ← the k leading columns of U, images CW
 //! ```
 //!
+//! For k ≪ d line 2 is not a full decomposition but a few steps of `krylov` on C, which is then in cache.
+//!
 //! Source: textbook. Choose it when d is small: everything about the spectrum is known after one pass. Cost: 1 pass, nd²
 //! flops and d² numbers of memory.
 
 use faer::{MatRef, Side};
 
-use super::{Pairs, Solver};
+use super::{Krylov, KrylovSizes, Pairs, Solver};
 use crate::certificate::{Next, ritz};
+use crate::linalg::product;
 use crate::operator::rounding_of_sum;
-use crate::{Block, CovarianceOperator, Error};
+use crate::{Block, CovarianceOperator, Driver, Error, Limits, Rows};
 
 /// The k leading eigenvectors from C itself.
 #[derive(Clone, Debug)]
@@ -51,6 +54,50 @@ impl CovarianceSolver {
     }
 }
 
+/// Columns from which a partial eigen-solve pays.
+const SMALLEST_PARTIAL: usize = 200;
+
+/// C in memory, as an operator of one row that weighs all.
+struct Formed {
+    c: Block,
+    trace: f64,
+    rounding: f64,
+}
+
+impl CovarianceOperator for Formed {
+    fn dim(&self) -> usize {
+        self.c.d()
+    }
+    fn n_rows(&self) -> usize {
+        1
+    }
+    fn sum_rows(&mut self, _rows: Rows<'_>, v: &Block, out: &mut Block) -> Result<(), Error> {
+        *out = product(&self.c, MatRef::from_row_major_slice(v.values(), v.d(), v.p()));
+        Ok(())
+    }
+    fn total_variance(&self) -> f64 {
+        self.trace
+    }
+    fn image_rounding(&self) -> f64 {
+        self.rounding
+    }
+}
+
+impl CovarianceSolver {
+    /// The k leading pairs of a large C by a few Krylov steps on C itself, in cache, down to rounding.
+    fn leading_pairs(&mut self, c: Block, trace: f64) -> Result<(), Error> {
+        let d = c.d();
+        let mut formed = Formed { c, trace, rounding: rounding_of_sum(d) * trace };
+        let mut krylov = Krylov::new(d, self.k, KrylovSizes::suiting(self.k), 0, None)?;
+        let limits = Limits { tol: 0.0, ..Limits::default() }; // ends where rounding does
+        let report = Driver::new(limits).run(&mut krylov, &mut formed)?;
+        self.vectors = report.vectors;
+        formed.apply(&self.vectors, &mut self.images)?;
+        self.next = krylov.pairs().next;
+        Ok(())
+    }
+}
+
 impl Solver for CovarianceSolver {
     fn name(&self) -> &'static str {
         "covariance"
@@ -65,8 +112,13 @@ impl Solver for CovarianceSolver {
         let mut c = Block::zeros(0, 0);
         operator.form(&mut c)?; // 1
         self.passes = operator.passes_to_form();
-        // 2; eigenvalues ascend. Scaling to trace 1 keeps tiny and huge data within the solver's range.
         let trace = operator.total_variance();
+        // ‖C‖_F ≤ trace C bounds the rounding of the small product; both eigen-solves are backward stable with the same size.
+        self.image_error = operator.image_rounding() + 2.0 * rounding_of_sum(d) * trace;
+        if d >= SMALLEST_PARTIAL && k * 8 < d {
+            return self.leading_pairs(c, trace); // 2, 3
+        }
+        // 2; eigenvalues ascend. Scaling to trace 1 keeps tiny and huge data within the solver's range.
         let scale = if trace > 0.0 { trace } else { 1.0 };
         c.scale(1.0 / scale);
         let matrix = MatRef::from_row_major_slice(c.values(), d, d);
@@ -87,8 +139,6 @@ impl Solver for CovarianceSolver {
             }
         }
         self.sort_descending();
-        // ‖C‖_F ≤ trace C bounds the rounding of the small product; the dense solver is backward stable with the same size.
-        self.image_error = operator.image_rounding() + 2.0 * rounding_of_sum(d) * trace;
         self.next = match k < d {
             true => Next::Proved(lambda[d - 1 - k] * scale + self.image_error),
             false => Next::Nothing,

@@ -122,7 +122,7 @@ impl Solver for Krylov {
 
     fn step(&mut self, _operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         self.step += 1;
-        let z = std::mem::replace(&mut self.z, Block::zeros(0, 0));
+        let z = std::mem::replace(&mut self.z, Block::zeros(self.vectors.d(), 0));
         let mut x = orthonormal_complement(z, &self.basis.q)?; // 5
         if x.p() < self.sizes.block {
             let known = beside(&self.basis.q, &x);

@@ -89,6 +89,9 @@ fn combine(w: &mut Block, alpha: f64, gamma: f64, g: &Block) {
 
 /// Brings w to length 1; a vector that vanished (a zero row in the null space of C) is left at zero.
 fn normalize(w: &mut Block) {
+    if w.norm() < f64::MIN_POSITIVE {
+        w.scale(1.0 / f64::MIN_POSITIVE); // a power of two; the reciprocal of such a length would overflow
+    }
     let norm = w.norm();
     if norm > 0.0 {
         w.scale(1.0 / norm);

@@ -79,7 +79,7 @@ impl Solver for PowerM {
 /// vanished or left the range of f64, w_t stands in for it.
 pub(super) fn scale_pair(w_t: &mut Block, w_next: &mut Block) {
     let norm = w_next.norm();
-    if norm > 0.0 && norm.is_finite() {
+    if norm.is_normal() {
         w_t.scale(1.0 / norm);
         w_next.scale(1.0 / norm);
     } else {

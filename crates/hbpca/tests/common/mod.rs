@@ -1,5 +1,6 @@
 //! Data with a known spectrum, and a dense eigen-solver to compare with.
 #![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(clippy::needless_pass_by_value, reason = "tests hand over what they made")]
 
 pub mod sound;
 

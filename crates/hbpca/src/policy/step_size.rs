@@ -1,0 +1,54 @@
+//! A step size from the data: the theory's best η for the spectrum and the batch noise of a sample of rows.
+
+use crate::matrix::{Matrix, RowMap};
+use crate::solver::{Epoch, Krylov, KrylovSizes};
+use crate::theory::{GradientVariance, Problem, best_step_size, best_step_size_vr_pca};
+use crate::{Covariance, Driver, Error, Limits, Replacement, Sampler, SolverKind};
+
+/// A step size and the passes its finding read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Suggestion {
+    pub(crate) eta: f64,
+    pub(crate) passes: f64,
+}
+
+/// Rows that tell λ₁, λ₂ and K well enough: the best η depends on them slowly.
+const ROWS: usize = 2000;
+
+/// The η that minimises the theory's contraction for batches of `batch` rows and epochs of `epoch` steps.
+pub(crate) fn suggest_step_size(
+    matrix: &Matrix<'_>,
+    map: &RowMap,
+    solver: SolverKind,
+    batch: usize,
+    epoch: Epoch,
+    replacement: Replacement,
+    seed: u64,
+) -> Result<Suggestion, Error> {
+    let (n, d) = (matrix.n_rows(), matrix.n_cols());
+    let rows = ROWS.min(n);
+    let sample = matrix.select_rows(Sampler::new(n, rows, Replacement::Without, seed)?.draw());
+
+    let variance = GradientVariance::measure(&sample, map, 0.05, seed)?;
+    let correction = match replacement {
+        Replacement::With => 1.0,
+        Replacement::Without => (n - batch) as f64 / (n.max(2) - 1) as f64,
+    };
+    let noise = variance.of_one_row() / batch as f64 * correction;
+
+    let k = 2.min(d);
+    let limits = Limits { tol: 1e-3, max_passes: 30.0, ..Limits::default() };
+    let mut krylov = Krylov::new(d, k, KrylovSizes::suiting(k), seed, None)?;
+    let spectrum = Driver::new(limits).run(&mut krylov, &mut Covariance::with_map(&sample, map.clone()))?;
+    let passes = (variance.passes() as f64 + spectrum.passes) * rows as f64 / n as f64;
+
+    let lambda1 = spectrum.certificate.eigenvalues[0];
+    // Without a gap there is no best step; a small one stands in.
+    let lambda2 = spectrum.certificate.eigenvalues.get(1).copied().unwrap_or(0.0).clamp(0.0, 0.999 * lambda1);
+    let eta = match Problem::new(lambda1, lambda2, noise, epoch.length()) {
+        Ok(problem) if solver == SolverKind::VrHbPower => best_step_size(&problem).eta,
+        Ok(problem) => best_step_size_vr_pca(&problem).eta,
+        Err(_) => 1.0, // no variance at all: every vector is an eigenvector
+    };
+    Ok(Suggestion { eta, passes })
+}

@@ -1,0 +1,163 @@
+//! Every way a run can end, with a history that says so.
+#![allow(
+    clippy::unwrap_used,
+    clippy::float_cmp,
+    clippy::cast_possible_wrap,
+    reason = "tests stop at surprises, compare exact values exactly and count small"
+)]
+
+mod common;
+
+use std::ops::ControlFlow;
+
+use common::*;
+use hbpca::{
+    Batch, CancelToken, Covariance, Driver, Event, FitConfig, Limits, Matrix, Outcome, Power, Preprocessing,
+    SolverKind, Start,
+};
+
+/// 50×6 with eigenvalues 1, ratio, ratio², …
+fn data(ratio: f64) -> Matrix<'static> {
+    dense(with_spectrum(50, &geometric(6, ratio), 1).0, 6)
+}
+
+fn limits(tol: f64, max_passes: f64) -> Limits {
+    Limits { tol, max_passes, ..Limits::default() }
+}
+
+fn power(limits: Limits) -> FitConfig {
+    FitConfig { solver: SolverKind::Power, limits, threads: 1, ..FitConfig::default() }
+}
+
+#[test]
+fn converged_when_the_residual_meets_the_tolerance() {
+    let fit = power(limits(1e-6, 1000.0)).fit(&data(0.5)).unwrap();
+    assert_eq!(fit.outcome, Outcome::Converged);
+    let last = fit.history.last().unwrap();
+    assert!(last.residual <= 1e-6 * last.theta);
+    assert!(fit.history[..fit.history.len() - 1].iter().all(|r| r.residual > 1e-6 * r.theta));
+}
+
+#[test]
+fn budget_of_passes_is_used_up_exactly() {
+    let fit = power(limits(1e-12, 7.0)).fit(&data(0.99)).unwrap();
+    assert_eq!((fit.outcome, fit.history.len(), fit.full_passes), (Outcome::Budget, 7, 7));
+    assert!((fit.passes - 7.0).abs() < f64::EPSILON);
+}
+
+#[test]
+fn budget_of_seconds_stops_after_one_look() {
+    let limits = Limits { max_seconds: 0.0, ..limits(1e-12, 1000.0) };
+    let fit = power(limits).fit(&data(0.99)).unwrap();
+    assert_eq!((fit.outcome, fit.history.len()), (Outcome::Budget, 1));
+}
+
+#[test]
+fn stagnated_when_no_step_can_reach_tolerance_zero() {
+    for solver in SolverKind::ALL.into_iter().filter(|kind| *kind != SolverKind::Oja) {
+        let batch = Batch::Share(1.0);
+        let config = FitConfig { solver, batch, epoch: 5, ..power(limits(0.0, 5000.0)) };
+        let fit = config.fit(&data(0.5)).unwrap();
+        assert_eq!(fit.outcome, Outcome::Stagnated, "{solver}: {}", fit.certificate);
+        // The best iterate is at the rounding of its image.
+        assert!(fit.certificate.residuals[0] <= 1e3 * fit.certificate.image_rounding, "{solver}");
+    }
+}
+
+#[test]
+fn interrupted_by_an_observer_at_the_iterate_it_saw() {
+    for (stop_at, looks) in [(0, 1), (1, 1), (4, 4)] {
+        let (mut seen, mut finished) = (0, None);
+        let mut observer = |event: &Event<'_>| {
+            match event {
+                Event::Started { solver, n, d, k } => assert_eq!((*solver, *n, *d, *k), ("power", 50, 6, 1)),
+                Event::Looked { record, certificate } => {
+                    seen += 1;
+                    assert_eq!(record.residual.to_bits(), certificate.residuals[0].to_bits());
+                }
+                Event::Finished { outcome } => finished = Some(*outcome),
+            }
+            if seen >= stop_at { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let fit = power(limits(1e-12, 1000.0)).fit_observed(&data(0.99), None, &mut [&mut observer]).unwrap();
+        assert_eq!((fit.outcome, fit.history.len(), seen), (Outcome::Interrupted, looks, looks));
+        assert_eq!(finished, Some(Outcome::Interrupted));
+    }
+}
+
+#[test]
+fn interrupted_by_a_token_from_outside() {
+    let cancel = CancelToken::default();
+    let config = power(Limits { cancel: cancel.clone(), ..limits(1e-12, 1000.0) });
+    let mut observer = |event: &Event<'_>| {
+        if matches!(event, Event::Looked { record, .. } if record.full_passes == 3) {
+            cancel.cancel();
+        }
+        ControlFlow::Continue(())
+    };
+    let fit = config.fit_observed(&data(0.99), None, &mut [&mut observer]).unwrap();
+    assert_eq!((fit.outcome, fit.history.len()), (Outcome::Interrupted, 3));
+    assert!(cancel.is_cancelled());
+}
+
+#[test]
+fn every_observer_is_told_even_after_one_said_stop() {
+    let (mut first, mut second) = (0, 0);
+    let mut stopper = |_: &Event<'_>| {
+        first += 1;
+        ControlFlow::Break(())
+    };
+    let mut counter = |_: &Event<'_>| {
+        second += 1;
+        ControlFlow::Continue(())
+    };
+    power(limits(1e-12, 9.0)).fit_observed(&data(0.99), None, &mut [&mut stopper, &mut counter]).unwrap();
+    assert_eq!((first, second), (3, 3)); // started, looked, finished
+}
+
+#[test]
+fn no_solver_reads_more_than_its_budget_and_the_history_ends_where_the_run_does() {
+    let x = data(0.9);
+    for solver in SolverKind::ALL {
+        for max_passes in [1.0, 1.5, 2.0, 3.7, 11.0] {
+            let config =
+                FitConfig { solver, epoch: 7, batch: Batch::Rows(5), ..power(limits(1e-12, max_passes)) };
+            let fit = config.fit(&x).unwrap();
+            assert!(fit.passes <= max_passes, "{solver}: {} of {max_passes}", fit.passes);
+            let last = fit.history.last().unwrap();
+            assert_eq!(last.passes.to_bits(), fit.passes.to_bits(), "{solver}");
+            assert_eq!(
+                (last.full_passes, fit.full_passes as usize),
+                (fit.full_passes, fit.history.len()),
+                "{solver}"
+            );
+            assert!(fit.history.windows(2).all(|pair| pair[0].passes < pair[1].passes), "{solver}");
+            // The answer is the best iterate seen.
+            let best = fit.history.iter().map(|r| r.residual / r.theta).fold(f64::INFINITY, f64::min);
+            assert_eq!(fit.certificate.worst().to_bits(), best.to_bits(), "{solver}");
+        }
+    }
+}
+
+#[test]
+fn the_error_against_a_reference_is_recorded() {
+    let (values, u) = with_spectrum(50, &geometric(6, 0.5), 1);
+    let (x, u1) = (dense(values, 6), u.column(0));
+    let mut c = Covariance::new(&x, Preprocessing::NONE).unwrap();
+    let mut solver = Power::new(6, &Start::Random { seed: 0 }).unwrap();
+    let report = Driver::new(limits(1e-9, 1000.0)).reference(&u1).run(&mut solver, &mut c).unwrap();
+    let last = report.history.last().unwrap().error.unwrap();
+    assert!((last.sqrt() - sine2(&report.vectors.column(0), &u1).sqrt()).abs() < 1e-14);
+    assert!(report.history.windows(2).all(|pair| pair[1].error < pair[0].error));
+    let short = Driver::new(limits(1e-9, 9.0)).reference(&u1[1..]).run(&mut solver, &mut c).unwrap_err();
+    assert_eq!(short.to_string(), "coordinates of the reference vector: 5 given where 6 are needed");
+}
+
+#[test]
+fn passes_of_an_operator_that_forms_c_by_products_are_counted() {
+    // 70 unit vectors in blocks of 32: three passes.
+    let rows: Vec<Vec<f64>> = sparse_values(80, 70, 1.0, 2).chunks(70).map(<[f64]>::to_vec).collect();
+    let mut solver = hbpca::CovarianceSolver::new(70, 2).unwrap();
+    let report = Driver::new(limits(1e-6, 100.0)).run(&mut solver, &mut RowList(rows)).unwrap();
+    assert_eq!((report.read.full_passes, report.read.rows), (3, 240));
+}
