@@ -74,7 +74,8 @@ const METHOD: &str = "Method";
 const OUTPUT: &str = "Output";
 
 fn solver_parser() -> impl TypedValueParser<Value = SolverKind> {
-    PossibleValuesParser::new(SolverKind::ALL.map(SolverKind::name)).try_map(|name| name.parse::<SolverKind>())
+    PossibleValuesParser::new(SolverKind::ALL.map(SolverKind::name))
+        .try_map(|name| name.parse::<SolverKind>())
 }
 
 /// `--momentum`.

@@ -105,7 +105,10 @@ fn faults(model: &Model, certificate: &Certificate, map: &RowMap, n: usize, tol:
     // Inner products of d numbers round by dε each, k² of them.
     let rounding = (k * model.n_features()) as f64 * f64::EPSILON;
     let loss = certificate.orthonormality_loss;
-    require(loss <= tol.max(rounding), format!("the components are not orthonormal: ‖WᵀW − I‖ = {}", small(loss)));
+    require(
+        loss <= tol.max(rounding),
+        format!("the components are not orthonormal: ‖WᵀW − I‖ = {}", small(loss)),
+    );
 
     let pairs = certificate.eigenvalues.iter().zip(model.eigenvalues());
     let off = pairs.map(|(found, stored)| (found - stored).abs()).fold(0.0, f64::max);
@@ -120,7 +123,10 @@ fn faults(model: &Model, certificate: &Certificate, map: &RowMap, n: usize, tol:
         format!("the stored scales are off by a factor of 1 + {}", small(scale)),
     );
     let stored = model.summary().n;
-    require(n == stored, format!("the model was fitted on {} rows, the data has {}", number::count(stored), number::count(n)));
+    require(
+        n == stored,
+        format!("the model was fitted on {} rows, the data has {}", number::count(stored), number::count(n)),
+    );
     faults
 }
 
@@ -145,12 +151,16 @@ fn largest_factor(map: &RowMap, model: &Model) -> f64 {
 fn report(object: &Object, model: &str, data: &str) -> String {
     let verdict = if object.holds { "holds" } else { "does not hold" };
     let mut text = format!("{model} {verdict} on {data}, tolerance {}\n\n", number::small(object.tol));
-    let list = |values: &[f64]| values.iter().take(5).map(|x| number::value(*x)).collect::<Vec<_>>().join("  ");
+    let list =
+        |values: &[f64]| values.iter().take(5).map(|x| number::value(*x)).collect::<Vec<_>>().join("  ");
     let more = if object.k > 5 { format!("  … {} in all", object.k) } else { String::new() };
     text += &facts(&[
         ("eigenvalues found", list(&object.eigenvalues) + &more),
         ("eigenvalues stored", list(&object.stored_eigenvalues) + &more),
-        ("largest residual", format!("{} of the first eigenvalue", number::small(object.certificate.worst()))),
+        (
+            "largest residual",
+            format!("{} of the first eigenvalue", number::small(object.certificate.worst())),
+        ),
         ("orthonormality loss", number::small(object.certificate.orthonormality_loss)),
         ("certificate", format!("{}", object.certificate)),
     ]);

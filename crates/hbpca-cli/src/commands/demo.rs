@@ -4,8 +4,8 @@ use std::io::Write;
 
 use hbpca::theory::{GradientVariance, Problem, best_step_size, best_step_size_vr_pca};
 use hbpca::{
-    Batch, ColumnStatistics, Covariance, Driver, Fit, FitConfig, Limits, Matrix, MomentumChoice, Outcome, Preprocessing,
-    RowMap, SolverKind,
+    Batch, ColumnStatistics, Covariance, Driver, Fit, FitConfig, Limits, Matrix, MomentumChoice, Outcome,
+    Preprocessing, RowMap, SolverKind,
 };
 use hbpca_io::{ColumnRef, Format, HeaderLine, ReadOptions, read_bytes};
 
@@ -95,7 +95,15 @@ impl<'a> Demo<'a> {
             _ => FitConfig::default().eta,
         };
         let momentum = MomentumChoice::Oracle(self.problem.lambda2());
-        FitConfig { solver, eta, momentum, batch: BATCH, epoch: EPOCH, limits: self.limits.clone(), ..FitConfig::default() }
+        FitConfig {
+            solver,
+            eta,
+            momentum,
+            batch: BATCH,
+            epoch: EPOCH,
+            limits: self.limits.clone(),
+            ..FitConfig::default()
+        }
     }
 
     fn run(&self, kind: SolverKind) -> Result<Run, hbpca::Error> {

@@ -9,6 +9,7 @@ use crate::interrupt::Running;
 use crate::output::progress::Progress;
 use crate::output::say::{self, Verbosity};
 use crate::output::table::{Side, Table};
+use crate::output::trace::Trace;
 use crate::output::{self, json, number, warnings};
 use crate::plan::{self, FitPlan, Loaded};
 
@@ -18,6 +19,7 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
     let FitPlan { source, config, chosen_because, idle_flags, model, mut trace, json, verbosity } =
         FitPlan::new(args)?;
     let loaded = source.read(verbosity)?;
+    plan::refuse_huge_covariance(&config, loaded.data.matrix.n_cols())?;
 
     let limits = &config.limits;
     let mut progress = Progress::new(verbosity, limits.tol, limits.max_passes, limits.max_seconds);
@@ -31,14 +33,14 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
 
     // Files first: a reader of the table that went away must not cost the model.
     if let Some(file) = model {
-        StoredModel::of_fit(&fit, &chosen_because, limits.tol).write(file)?;
+        StoredModel::of_fit(&fit, chosen_because, limits.tol).write(file)?;
     }
-    trace.map_or(Ok(()), crate::output::trace::Trace::finish)?;
+    trace.map_or(Ok(()), Trace::finish)?;
     let nnz = loaded.data.matrix.nnz();
     if json {
-        json::print(&json::FitObject::new(&fit, nnz, &chosen_because, limits.tol, loaded.seconds))?;
+        json::print(&json::FitObject::new(&fit, nnz, chosen_because, limits.tol, loaded.seconds))?;
     } else {
-        output::print(&report(&fit, &loaded, &chosen_because))?;
+        output::print(&report(&fit, &loaded, chosen_because))?;
     }
     if verbosity > Verbosity::Quiet {
         let names = loaded.data.column_names.as_deref();

@@ -19,7 +19,11 @@ pub fn run(args: &InfoArgs) -> Result<Exit, Failure> {
         [path] if StoredModel::recognise(path) => {
             let stored = plan::open_model(path)?;
             let name = path.display().to_string();
-            if args.json { json::print(&ModelObject::of(&stored)) } else { output::print(&model_report(&stored, &name)) }?;
+            if args.json {
+                json::print(&ModelObject::of(&stored))
+            } else {
+                output::print(&model_report(&stored, &name))
+            }?;
         }
         _ => {
             let loaded = Source::find(&args.data)?.read(Verbosity::from(&args.verbosity))?;
@@ -66,7 +70,8 @@ struct ColumnRanges {
 impl DataObject {
     fn of(loaded: &Loaded, preprocessing: Preprocessing) -> Result<Self, Failure> {
         let (data, matrix) = (&loaded.data, &loaded.data.matrix);
-        let statistics = ColumnStatistics::new(matrix).map_err(|error| Failure::refused(&error, &loaded.name))?;
+        let statistics =
+            ColumnStatistics::new(matrix).map_err(|error| Failure::refused(&error, &loaded.name))?;
         let mut nonzeros = 0;
         for l in 0..matrix.n_rows() {
             matrix.for_each_in_row(l, |_, x| nonzeros += usize::from(x != 0.0));
@@ -117,8 +122,14 @@ fn data_report(object: &DataObject, loaded: &Loaded) -> String {
     facts(&[
         ("data", format!("{} ({})", loaded.name, object.format)),
         ("rows n", number::count(object.n)),
-        ("columns d", format!("{}, of which {} constant", number::count(object.d), number::count(columns.constant))),
-        ("non-zeros", format!("{}, density {}", number::count(object.nonzeros), number::density(object.density))),
+        (
+            "columns d",
+            format!("{}, of which {} constant", number::count(object.d), number::count(columns.constant)),
+        ),
+        (
+            "non-zeros",
+            format!("{}, density {}", number::count(object.nonzeros), number::density(object.density)),
+        ),
         ("stored as", format!("{}, {}", object.storage, mebibytes(object.bytes_in_memory as u64))),
         ("read", format!("{} in {}", read.0, read.1)),
         ("labels", if object.labels { "yes" } else { "no" }.into()),
@@ -127,7 +138,10 @@ fn data_report(object: &DataObject, loaded: &Loaded) -> String {
         ("largest values", between(columns.max)),
         ("means", between(columns.mean)),
         ("deviations", between(columns.std)),
-        ("total variance", format!("{} ({})", number::value(object.total_variance), preparation(object.preprocessing))),
+        (
+            "total variance",
+            format!("{} ({})", number::value(object.total_variance), preparation(object.preprocessing)),
+        ),
     ])
 }
 
@@ -190,7 +204,14 @@ fn model_report(stored: &StoredModel, name: &str) -> String {
         ("components", format!("{} of {} columns", count(model.n_components()), count(summary.d))),
         ("fitted on", format!("{} rows, {}", count(summary.n), preparation(summary.preprocessing))),
         ("solver", format!("{} ({}), seed {}", origin.solver, origin.chosen_because, origin.seed)),
-        ("cost", format!("{} in {}", number::plural(origin.passes, "pass", "passes"), number::seconds(origin.seconds))),
+        (
+            "cost",
+            format!(
+                "{} in {}",
+                number::plural(origin.passes, "pass", "passes"),
+                number::seconds(origin.seconds)
+            ),
+        ),
         ("outcome", format!("{}, tolerance {}", origin.outcome, number::small(origin.tol))),
         ("certificate", origin.certificate.to_string()),
         ("total variance", number::value(summary.total_variance)),

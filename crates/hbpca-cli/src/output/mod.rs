@@ -1,6 +1,5 @@
 //! What people and scripts see: results on standard output, everything else on standard error.
 
-
 pub mod json;
 pub mod number;
 pub mod page;

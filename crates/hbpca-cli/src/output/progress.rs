@@ -65,7 +65,7 @@ fn message(record: &Record, forecast: &Forecast, left: Option<f64>) -> String {
         number::small(record.residual),
     );
     if let Some(digits) = forecast.digits_per_pass {
-        text += &format!(" · {digits:.2} digits/pass");
+        text += &format!(" · {} digits/pass", number::short(digits));
     }
     if let Some(left) = left {
         text += &format!(" · {} left", number::seconds(left));
@@ -189,6 +189,6 @@ mod tests {
     fn the_message_names_passes_theta_residual_rate_and_time() {
         let forecast = Forecast::new(&record(0.0, 1.0), &record(0.0, 1.0), &record(4.0, 1e-4), 1e-7);
         let text = message(&record(4.0, 1e-4), &forecast, Some(4.0));
-        assert_eq!(text, "4 passes · θ 10.0000000 · residual 1.0e-4 · 1.00 digits/pass · 4.00 s left");
+        assert_eq!(text, "4 passes · θ 10.0000000 · residual 1.0e-4 · 1 digits/pass · 4.00 s left");
     }
 }

@@ -74,7 +74,8 @@ impl Observer for Trace {
 /// Numbers with all their digits; what is unknown is left empty.
 fn csv_line(record: &Record) -> String {
     let Record { passes, full_passes, seconds, theta, residual, eta, beta, lambda2, error } = record;
-    let optional = [eta, beta, lambda2, error].map(|x| x.map(|x| x.to_string()).unwrap_or_default()).join(",");
+    let optional =
+        [eta, beta, lambda2, error].map(|x| x.map(|x| x.to_string()).unwrap_or_default()).join(",");
     format!("{passes},{full_passes},{seconds},{theta},{residual},{optional}")
 }
 

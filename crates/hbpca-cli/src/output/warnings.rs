@@ -25,7 +25,9 @@ fn not_converged(fit: &Fit, limits: &Limits) -> Option<String> {
     );
     match fit.outcome {
         Outcome::Converged => None,
-        Outcome::Interrupted => Some(format!("interrupted: {reached}; --start with the model written by -o goes on")),
+        Outcome::Interrupted => {
+            Some(format!("interrupted: {reached}; --start with the model written by -o goes on"))
+        }
         Outcome::Stagnated => Some(format!(
             "stagnated: {reached}, and {} of it is the rounding of the products themselves; the data's scale leaves no more \
              digits: try --tol {}",
@@ -43,7 +45,11 @@ fn spent(fit: &Fit) -> String {
 
 /// The likely cause of slowness, and what to try.
 fn advice(fit: &Fit) -> String {
-    if unstable(&fit.history) {
+    let samples = matches!(
+        fit.solver,
+        SolverKind::Oja | SolverKind::VrPca | SolverKind::VrPowerM | SolverKind::VrHbPower
+    );
+    if samples && noisy(&fit.history) {
         return match fit.solver {
             SolverKind::VrPowerM => "Batches this small are too noisy for a full step: try --solver vr-hb-power with an \
                                      --eta below 1, or a larger --batch"
@@ -58,7 +64,9 @@ fn advice(fit: &Fit) -> String {
     }
     let ratio = fit.history.last().and_then(|last| last.lambda2.map(|lambda2| lambda2 / last.theta));
     let cause = match ratio {
-        Some(ratio) if ratio > 0.9 && ratio < 1.0 => format!("λ₂/λ₁ is about {}, a small gap", number::short(ratio)),
+        Some(ratio) if ratio > 0.9 && ratio < 1.0 => {
+            format!("λ₂/λ₁ is about {}, a small gap", number::short(ratio))
+        }
         _ => "The gap between the first two eigenvalues is likely small".into(),
     };
     let remedy = match fit.solver {
@@ -69,11 +77,15 @@ fn advice(fit: &Fit) -> String {
     format!("{cause}: try {remedy}")
 }
 
-/// Whether the second half of the history brought less than a factor of two.
-fn unstable(history: &[Record]) -> bool {
+/// Whether the later half of the history brought less than a factor of two, or rose at every fourth look or more often.
+fn noisy(history: &[Record]) -> bool {
+    if history.len() < 4 {
+        return false;
+    }
     let best = |records: &[Record]| records.iter().map(|r| r.residual).fold(f64::INFINITY, f64::min);
     let (early, late) = history.split_at(history.len() / 2);
-    history.len() >= 4 && !(best(late) < 0.5 * best(early))
+    let rises = late.windows(2).filter(|pair| pair[1].residual > pair[0].residual).count();
+    best(late) > 0.5 * best(early) || 4 * rises >= late.len()
 }
 
 /// Columns in different units: one of them carries the first component.
@@ -84,9 +96,38 @@ fn one_column_rules(fit: &Fit, names: Option<&[String]>) -> Option<String> {
         return None;
     }
     let column = model.component(0).iter().position(|x| x * x > ALMOST_ALL)?;
-    let name = names.and_then(|names| names.get(column)).map_or_else(|| column.to_string(), |x| format!("`{x}`"));
+    let name =
+        names.and_then(|names| names.get(column)).map_or_else(|| column.to_string(), |x| format!("`{x}`"));
     Some(format!(
         "component 1 is almost only column {name} ({} of its squared weight): columns in different units? Try --scale std",
         number::percent(model.component(0)[column].powi(2))
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn history(residuals: &[f64]) -> Vec<Record> {
+        let record = |residual: &f64| Record {
+            passes: 1.0,
+            full_passes: 1,
+            seconds: 1.0,
+            theta: 1.0,
+            residual: *residual,
+            eta: None,
+            beta: None,
+            lambda2: None,
+            error: None,
+        };
+        residuals.iter().map(record).collect()
+    }
+
+    #[test]
+    fn noise_is_told_from_slowness() {
+        assert!(!noisy(&history(&[1.0, 0.5, 0.2, 0.1, 0.05, 0.02]))); // falls steadily
+        assert!(noisy(&history(&[1.0, 0.1, 0.09, 0.1, 0.08, 0.09]))); // hangs
+        assert!(noisy(&history(&[1.0, 0.5, 0.4, 0.01, 0.6, 0.3, 0.5, 0.001]))); // jumps
+        assert!(!noisy(&history(&[1.0, 2.0, 3.0]))); // too short to tell
+    }
 }

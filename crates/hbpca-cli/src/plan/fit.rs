@@ -6,6 +6,7 @@ use hbpca_io::OutputFile;
 use super::{Source, create, open_model};
 use crate::args::{FitArgs, MomentumArg};
 use crate::exit::Failure;
+use crate::output::number;
 use crate::output::say::Verbosity;
 use crate::output::trace::Trace;
 
@@ -16,7 +17,7 @@ pub struct FitPlan {
     /// The choices.
     pub config: FitConfig,
     /// Why this solver.
-    pub chosen_because: String,
+    pub chosen_because: &'static str,
     /// Flags that were given and have no effect on this solver.
     pub idle_flags: Vec<&'static str>,
     /// Where the model goes.
@@ -39,8 +40,8 @@ impl FitPlan {
             config.start = Some(open_model(path)?.model.vectors());
         }
         let chosen_because = match args.solver {
-            Some(solver) => format!("--solver {solver} was given"),
-            None => format!("{} is the default", config.solver),
+            Some(_) => "asked for by --solver",
+            None => "the default",
         };
         Ok(Self {
             source,
@@ -53,6 +54,22 @@ impl FitPlan {
             verbosity: (&args.verbosity).into(),
         })
     }
+}
+
+/// Refuses to form a C that no ordinary machine holds, before an allocation fails.
+pub fn refuse_huge_covariance(config: &FitConfig, d: usize) -> Result<(), Failure> {
+    // C, its eigenvectors and the eigen-solver's copy.
+    const COPIES: u128 = 3;
+    const MOST_BYTES: u128 = 16 << 30;
+    let bytes = COPIES * (d as u128).pow(2) * size_of::<f64>() as u128;
+    if config.solver != SolverKind::Covariance || bytes <= MOST_BYTES {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "solver covariance would need {} GiB for the {} columns: choose a solver that never forms C, such as --solver power-m",
+        bytes >> 30,
+        number::count(d)
+    )))
 }
 
 fn config(args: &FitArgs) -> Result<FitConfig, Failure> {

@@ -4,7 +4,7 @@ mod fit;
 mod source;
 mod table_output;
 
-pub use fit::FitPlan;
+pub use fit::{FitPlan, refuse_huge_covariance};
 pub use source::{Loaded, Source, kind};
 pub use table_output::{TableOutput, known_format};
 

@@ -53,7 +53,9 @@ impl Source {
             paths => {
                 if paths.iter().any(|path| path == standard_input) {
                     let way_out = "give it alone";
-                    return Err(Failure::Usage(format!("- (standard input) cannot be one of several parts: {way_out}")));
+                    return Err(Failure::Usage(format!(
+                        "- (standard input) cannot be one of several parts: {way_out}"
+                    )));
                 }
                 paths.iter().try_for_each(|path| find(path))?;
                 (name(paths), Input::paths(paths.iter().cloned()))

@@ -22,7 +22,12 @@ impl TableOutput {
     }
 
     /// Writes the matrix and gives the file its name. LIBSVM keeps the labels.
-    pub fn write(self, matrix: &Matrix<'_>, names: Vec<String>, labels: Option<Labels>) -> Result<(), Failure> {
+    pub fn write(
+        self,
+        matrix: &Matrix<'_>,
+        names: Vec<String>,
+        labels: Option<Labels>,
+    ) -> Result<(), Failure> {
         let options = WriteOptions { column_names: Some(names), labels, ..WriteOptions::default() };
         let mut sink = create_sink(self.file, &self.path, &Summary::of(matrix), &options)?;
         sink.write_rows(matrix, options.labels.as_ref())?;

@@ -69,13 +69,28 @@ impl LineChart<'_> {
         let (bottom, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
         for decade in scale.decades() {
             let y = scale.y(10_f64.powi(decade));
-            let _ = writeln!(svg, "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>");
-            let _ = writeln!(svg, "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">1e{decade}</text>", LEFT - 8.0, y + 4.0);
+            let _ = writeln!(
+                svg,
+                "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>"
+            );
+            let _ = writeln!(
+                svg,
+                "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">1e{decade}</text>",
+                LEFT - 8.0,
+                y + 4.0
+            );
         }
         for tick in scale.ticks() {
             let (x, text) = (scale.x(tick), number::short(tick));
-            let _ = writeln!(svg, "<line class=\"grid\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{TOP}\" y2=\"{bottom}\"/>");
-            let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{text}</text>", bottom + 18.0);
+            let _ = writeln!(
+                svg,
+                "<line class=\"grid\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{TOP}\" y2=\"{bottom}\"/>"
+            );
+            let _ = writeln!(
+                svg,
+                "<text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{text}</text>",
+                bottom + 18.0
+            );
         }
         let middle = (LEFT + right) / 2.0;
         let _ = writeln!(
@@ -145,7 +160,8 @@ impl Scale {
     fn ticks(&self) -> Vec<f64> {
         let rough = self.x_max / 5.0;
         let magnitude = 10_f64.powf(rough.log10().floor());
-        let step = [1.0, 2.0, 5.0, 10.0].map(|x| x * magnitude).into_iter().find(|x| *x >= rough).unwrap_or(rough);
+        let step =
+            [1.0, 2.0, 5.0, 10.0].map(|x| x * magnitude).into_iter().find(|x| *x >= rough).unwrap_or(rough);
         (0..).map(|i| f64::from(i) * step).take_while(|x| *x <= self.x_max * (1.0 + 1e-9)).collect()
     }
 }
@@ -179,7 +195,10 @@ mod tests {
             description: "d".into(),
             x_label: "x",
             y_label: "y",
-            series: vec![Series { name: "one", points: &[(1.0, 1e-3)] }, Series { name: "two", points: &[(1.0, 1.0), (2.0, 0.1)] }],
+            series: vec![
+                Series { name: "one", points: &[(1.0, 1e-3)] },
+                Series { name: "two", points: &[(1.0, 1.0), (2.0, 0.1)] },
+            ],
         };
         let svg = chart.render();
         assert_eq!((svg.matches("<circle").count(), svg.matches("<polyline").count()), (1, 1));

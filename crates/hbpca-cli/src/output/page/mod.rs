@@ -97,7 +97,12 @@ impl Page {
 
     fn curves_in_words(&self) -> String {
         let ends = self.runs.iter().map(|run| {
-            format!("{} reaches {} after {} passes", run.name, number::small(run.error), number::short(run.passes))
+            format!(
+                "{} reaches {} after {} passes",
+                run.name,
+                number::small(run.error),
+                number::short(run.passes)
+            )
         });
         format!("Lines fall from the upper left; {}.", ends.collect::<Vec<_>>().join("; "))
     }
@@ -140,7 +145,11 @@ mod tests {
             assert!(!page.contains(fetched), "{fetched}");
         }
         for tag in ["html", "head", "body", "main", "table", "svg", "footer", "figure"] {
-            assert_eq!(page.matches(&format!("<{tag}")).count(), page.matches(&format!("</{tag}>")).count(), "{tag}");
+            assert_eq!(
+                page.matches(&format!("<{tag}")).count(),
+                page.matches(&format!("</{tag}>")).count(),
+                "{tag}"
+            );
         }
     }
 }

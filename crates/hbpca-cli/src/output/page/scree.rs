@@ -29,10 +29,20 @@ pub fn render(eigenvalues: &[f64], ratios: &[f64]) -> String {
     );
     for percent in [0, 50, 100] {
         let y = bottom - height * f64::from(percent) / 100.0;
-        let _ = writeln!(svg, "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{}\" y1=\"{y}\" y2=\"{y}\"/>", WIDTH - RIGHT);
+        let _ = writeln!(
+            svg,
+            "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{}\" y1=\"{y}\" y2=\"{y}\"/>",
+            WIDTH - RIGHT
+        );
         let _ = writeln!(svg, "<text x=\"{}\" y=\"{}\">{percent} %</text>", WIDTH - RIGHT + 6.0, y + 4.0);
     }
-    let _ = writeln!(svg, "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>", LEFT - 6.0, TOP + 8.0, number::short(largest));
+    let _ = writeln!(
+        svg,
+        "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",
+        LEFT - 6.0,
+        TOP + 8.0,
+        number::short(largest)
+    );
     let mut cumulative = 0.0;
     let mut line = Vec::new();
     for (i, (eigenvalue, ratio)) in eigenvalues.iter().zip(ratios).enumerate() {
@@ -46,7 +56,12 @@ pub fn render(eigenvalues: &[f64], ratios: &[f64]) -> String {
             0.7 * slot
         );
         let middle = left + slot / 2.0;
-        let _ = writeln!(svg, "<text x=\"{middle:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>", bottom + 18.0, i + 1);
+        let _ = writeln!(
+            svg,
+            "<text x=\"{middle:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
+            bottom + 18.0,
+            i + 1
+        );
         line.push(format!("{middle:.1},{:.1}", bottom - height * cumulative.clamp(0.0, 1.0)));
     }
     let _ = writeln!(svg, "<polyline class=\"cumulative\" points=\"{}\"/>", line.join(" "));
@@ -68,6 +83,10 @@ mod tests {
         let svg = render(&[2.0, 1.0, 0.0], &[0.5, 0.25, 0.0]);
         assert_eq!((svg.matches("<rect").count(), svg.matches("<polyline").count()), (3, 1));
         assert!(svg.contains("carry 75.00 % of the variance"));
-        assert!(svg.contains("height=\"204.0\"") && svg.contains("height=\"102.0\"") && svg.contains("height=\"0.0\""));
+        assert!(
+            svg.contains("height=\"204.0\"")
+                && svg.contains("height=\"102.0\"")
+                && svg.contains("height=\"0.0\"")
+        );
     }
 }

@@ -1,0 +1,187 @@
+//! The JSON objects and the trace: keys are fixed, numbers agree with each other.
+
+mod common;
+
+use common::{Folder, numbers};
+
+#[test]
+fn fit_has_the_keys_of_the_contract_in_order() {
+    let folder = Folder::with_data();
+    let run = folder.run("fit x.csv -k 3 --json --seed 7 --threads 2");
+    let object = run.json(0);
+    let text = run.stdout();
+    let keys = [
+        "n",
+        "d",
+        "k",
+        "nnz",
+        "solver",
+        "chosen_because",
+        "outcome",
+        "eigenvalues",
+        "explained_variance_ratio",
+        "total_variance",
+        "passes",
+        "full_passes",
+        "statistics_passes",
+        "seconds",
+        "read_seconds",
+        "seed",
+        "threads",
+        "certificate",
+        "residuals",
+        "relative_residuals",
+        "eigenvalue_intervals",
+        "angle_bounds",
+        "gap_is_proved",
+        "orthonormality_loss",
+        "history",
+    ];
+    let places: Vec<usize> = keys.iter().map(|key| text.find(&format!("\"{key}\":")).expect(key)).collect();
+    assert!(places.is_sorted(), "{text}");
+    assert_eq!(
+        (&object["n"], &object["d"], &object["k"], &object["nnz"]),
+        (&300.into(), &5.into(), &3.into(), &1500.into())
+    );
+    assert_eq!((&object["seed"], &object["threads"]), (&7.into(), &2.into()));
+    assert_eq!(
+        (object["solver"].as_str(), object["outcome"].as_str()),
+        (Some("covariance"), Some("converged"))
+    );
+    assert_eq!(text.lines().count(), 1);
+}
+
+#[test]
+fn fit_s_numbers_agree_with_each_other() {
+    let object = Folder::with_data().run("fit x.csv -k 5 --json").json(0);
+    let eigenvalues = numbers(&object["eigenvalues"]);
+    let total = object["total_variance"].as_f64().unwrap();
+    let sum: f64 = eigenvalues.iter().sum();
+    assert!((sum / total - 1.0).abs() < 1e-13, "{sum} {total}"); // all five are there
+    let certificate = &object["certificate"];
+    for (i, theta) in eigenvalues.iter().enumerate() {
+        let interval = numbers(&certificate["eigenvalue_intervals"][i]);
+        let residual = certificate["residuals"][i].as_f64().unwrap();
+        assert!((interval[0] - (theta - residual)).abs() <= 1e-15 * theta && interval[1] >= *theta);
+        let ratio = object["explained_variance_ratio"][i].as_f64().unwrap();
+        assert!((ratio * total / theta - 1.0).abs() < 1e-14);
+    }
+    assert_eq!(certificate["gap_is_proved"], true);
+    assert_eq!((object["passes"].as_f64(), object["full_passes"].as_u64()), (Some(1.0), Some(1)));
+}
+
+#[test]
+fn the_history_ends_where_the_run_did() {
+    let object = Folder::with_data()
+        .run("fit x.csv --solver vr-hb-power --batch 20% --epoch 5 --eta 0.5 --json")
+        .json(0);
+    let history = object["history"].as_array().unwrap();
+    let last = history.last().unwrap();
+    assert_eq!(last["passes"], object["passes"]);
+    assert_eq!(last["residual"], object["certificate"]["residuals"][0]);
+    for key in ["passes", "seconds", "theta", "residual", "eta", "beta"] {
+        assert!(history.iter().all(|record| record[key].is_number()), "{key}");
+    }
+}
+
+#[test]
+fn same_seed_same_numbers_whatever_the_threads() {
+    let folder = Folder::with_data();
+    let eigenvalues = |more: &str| {
+        let object =
+            folder.run(&format!("fit x.csv --solver vr-pca --batch 10% --epoch 10 --json {more}")).json(0);
+        object["eigenvalues"].to_string()
+    };
+    assert_eq!(eigenvalues("--threads 1 --seed 3"), eigenvalues("--threads 3 --seed 3"));
+    assert_ne!(eigenvalues("--seed 3 --tol 1e-3"), eigenvalues("--seed 4 --tol 1e-3"));
+}
+
+#[test]
+fn every_solver_finds_the_same_eigenvalue() {
+    let folder = Folder::with_data();
+    let exact = folder.run("fit x.csv -k 2 --json").json(0);
+    let exact = numbers(&exact["eigenvalues"]);
+    for solver in ["power", "power-m", "vr-pca", "vr-power-m", "vr-hb-power"] {
+        let lambda2 = if solver.contains("-m") || solver.contains("hb") {
+            format!("--lambda2 {}", exact[1])
+        } else {
+            String::new()
+        };
+        let eta = if matches!(solver, "vr-pca" | "vr-hb-power") { "--eta 0.05" } else { "" };
+        let batch = if solver.starts_with("vr") { "--batch 20% --epoch 5" } else { "" };
+        let run = folder.run(&format!("fit x.csv --solver {solver} {lambda2} {eta} {batch} --json"));
+        assert_eq!(run.stderr(), "", "{solver}");
+        let object = run.json(0);
+        // The interval [θ − r, θ + r] contains an eigenvalue.
+        let interval = numbers(&object["certificate"]["eigenvalue_intervals"][0]);
+        assert!(
+            interval[0] <= exact[0] * (1.0 + 1e-12) && exact[0] <= interval[1] * (1.0 + 1e-12),
+            "{solver}"
+        );
+    }
+}
+
+#[test]
+fn preparation_flags_mean_what_they_say() {
+    let folder = Folder::new();
+    folder.write("x.csv", "a,b\n1,10\n2,20\n3,60\n");
+    let total = |flags: &str| {
+        folder.run(&format!("fit x.csv --json {flags}")).json(0)["total_variance"].as_f64().unwrap()
+    };
+    let close = |x: f64, y: f64| (x / y - 1.0).abs() < 1e-14;
+    assert!(close(total(""), 2.0 / 3.0 + 1400.0 / 3.0)); // variances with denominator n
+    assert!(close(total("--center"), total("")));
+    assert!(close(total("--no-center"), (14.0 + 4100.0) / 3.0));
+    assert!(close(total("--no-center --center"), total("")));
+    assert!(close(total("--scale std"), 2.0));
+    assert!(close(total("--scale minmax"), (2.0 / 3.0) / 4.0 + (1400.0 / 3.0) / 2500.0));
+    assert!(close(total("--scale minmax --no-center"), (0.25 + 1.0 + 0.04 + 1.0) / 3.0));
+}
+
+#[test]
+fn traces_hold_the_history() {
+    let folder = Folder::with_data();
+    let object = folder.run("fit x.csv --solver power --json --trace t.csv").json(0);
+    let history = object["history"].as_array().unwrap();
+    let trace = folder.read("t.csv");
+    assert_eq!(
+        trace.lines().next(),
+        Some("passes,full_passes,seconds,theta,residual,eta,beta,lambda2,error")
+    );
+    assert_eq!(trace.lines().count(), history.len() + 1);
+    let theta: f64 = trace.lines().last().unwrap().split(',').nth(3).unwrap().parse().unwrap();
+    assert_eq!(theta.to_bits(), object["eigenvalues"][0].as_f64().unwrap().to_bits());
+
+    let object = folder.run("fit x.csv --solver power --json --trace t.jsonl").json(0);
+    let lines: Vec<serde_json::Value> =
+        folder.read("t.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(&lines, object["history"].as_array().unwrap());
+}
+
+#[test]
+fn info_counts() {
+    let folder = Folder::new();
+    folder.write("x.svm", "1 1:2 3:4\n-1 2:1\n1 3:1\n");
+    let object = folder.run("info x.svm --json").json(0);
+    assert_eq!((&object["n"], &object["d"], &object["nnz"]), (&3.into(), &3.into(), &4.into()));
+    assert_eq!((object["storage"].as_str(), object["format"].as_str()), (Some("sparse f32"), Some("libsvm")));
+    assert!((object["density"].as_f64().unwrap() - 4.0 / 9.0).abs() < 1e-15);
+    assert_eq!(numbers(&object["columns"]["max"]), [1.0, 4.0]);
+    assert_eq!(numbers(&object["columns"]["min"]), [0.0, 0.0]);
+    let moment = folder.run("info x.svm --json --no-center").json(0);
+    assert!((moment["total_variance"].as_f64().unwrap() - 22.0 / 3.0).abs() < 1e-14);
+}
+
+#[test]
+fn theory_gives_the_best_step() {
+    let object = Folder::new()
+        .run("theory --lambda1 1 --lambda2 0.95 --variance 0.5 --epoch 20 --eta 0.1,0.9 --json")
+        .json(0);
+    let methods = object["methods"].as_array().unwrap();
+    let names: Vec<&str> = methods.iter().map(|row| row["method"].as_str().unwrap()).collect();
+    let expected = ["vr-pca", "vr-pca", "vr-pca", "vr-power-m", "vr-hb-power", "vr-hb-power", "vr-hb-power"];
+    assert_eq!(names, expected);
+    let rate = |i: usize| methods[i]["rate"].as_f64().unwrap();
+    assert!(rate(6) <= rate(4) && rate(6) <= rate(5) && rate(6) < 1.0); // no η beats the best
+    assert!(methods[3]["epochs_per_digit"].is_null() && rate(3) > 1.0); // the full step diverges on such noise
+}
