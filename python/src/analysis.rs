@@ -120,7 +120,7 @@ pub fn gradient_variance(
     relative_tol: f64,
 ) -> Outcome<f64> {
     let matrix = rows.matrix(FiniteCheck::Later)?;
-    let config = settings.config(1)?;
+    let config = settings.config()?;
     let replacement = if replacement { Replacement::With } else { Replacement::Without };
     py.detach(|| {
         let map = config.preprocessing.row_map(&ColumnStatistics::new(&matrix)?);

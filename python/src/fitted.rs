@@ -19,7 +19,7 @@ pub struct Fitted {
 impl Fitted {
     /// Of a fit that was asked for the tolerance `tol`.
     pub fn of_fit(fit: &Fit, tol: f64) -> Self {
-        Self { stored: StoredModel::of_fit(fit, "", tol) }
+        Self { stored: StoredModel::of_fit(fit, &fit.chosen_because, tol) }
     }
 }
 

@@ -13,7 +13,7 @@ use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::components::{Wanted, finds_all, kept};
+use crate::components::{Wanted, ask, without_rounding};
 use crate::errors::Outcome;
 use crate::fitted::{Fitted, record_dict};
 use crate::input::{FiniteCheck, Input, contiguous};
@@ -37,25 +37,11 @@ pub fn fit(
 ) -> Outcome<Fitted> {
     let matrix = rows.matrix(FiniteCheck::Later)?;
     let weights = weights.as_ref().map(contiguous).transpose()?;
-    let run = Run { matrix: &matrix, weights, callback: callback.as_ref() };
-    if let Some(wanted) = n_components {
-        wanted.check()?;
-    }
-    let most = matrix.n_rows().min(matrix.n_cols());
-    let k = match n_components {
-        Some(Wanted::Count(k)) => k,
-        _ => most,
-    };
-    let mut config = settings.config(k)?;
-    let mut fit = run.fit(py, &config)?;
-    let keep = kept(n_components, &fit);
-    if keep < k {
-        // The leading ones alone, with a certificate of their own.
-        config = settings.config(keep)?;
-        if finds_all(fit.solver) {
-            config.solver = fit.solver;
-        }
-        fit = run.fit(py, &config)?;
+    let mut config = settings.config()?;
+    ask(&mut config, n_components, matrix.n_rows(), matrix.n_cols());
+    let mut fit = Run { matrix: &matrix, weights, callback: callback.as_ref() }.fit(py, &config)?;
+    if n_components.is_none() {
+        fit = without_rounding(fit)?;
     }
     Ok(Fitted::of_fit(&fit, config.limits.tol))
 }

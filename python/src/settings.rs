@@ -34,9 +34,9 @@ enum Rows {
 }
 
 impl Settings<'_> {
-    /// The configuration, for k components.
-    pub fn config(&self, k: usize) -> Outcome<FitConfig> {
-        let mut config = FitConfig { k, preprocessing: self.preprocessing()?, ..FitConfig::default() };
+    /// The configuration, for one component.
+    pub fn config(&self) -> Outcome<FitConfig> {
+        let mut config = FitConfig { preprocessing: self.preprocessing()?, ..FitConfig::default() };
         if let Some(name) = &self.solver {
             config.solver = name.parse()?;
         }
@@ -51,7 +51,7 @@ impl Settings<'_> {
             };
         }
         let set = |slot: &mut f64, given: Option<f64>| *slot = given.unwrap_or(*slot);
-        set(&mut config.eta, self.eta);
+        config.eta = self.eta;
         set(&mut config.limits.tol, self.tol);
         set(&mut config.limits.max_passes, self.max_passes);
         set(&mut config.limits.max_seconds, self.max_seconds);
