@@ -106,7 +106,7 @@ fn sparse<T: hbpca::Real + numpy::Element>(
     if narrow {
         let starts: Vec<i32> = starts.into_iter().map(|start| start as i32).collect();
         dict.set_item("starts", PyArray1::from_vec(py, starts))?;
-        dict.set_item("columns", PyArray1::from_vec(py, bytemuck::cast_vec::<u32, i32>(columns)))
+        dict.set_item("columns", PyArray1::from_slice(py, bytemuck::cast_slice::<u32, i32>(&columns)))
     } else {
         let starts: Vec<i64> = starts.into_iter().map(|start| start as i64).collect();
         dict.set_item("starts", PyArray1::from_vec(py, starts))?;

@@ -60,7 +60,7 @@ impl Run<'_> {
                 let (to_caller, records) = channel();
                 let (answer, answers) = channel();
                 let worker = scope.spawn(move || {
-                    let mut ask = |event: &Event<'_>| match event {
+                    let mut ask = move |event: &Event<'_>| match event {
                         Event::Looked { record, .. } if to_caller.send((*record).clone()).is_ok() => {
                             answers.recv().unwrap_or(ControlFlow::Continue(()))
                         }
