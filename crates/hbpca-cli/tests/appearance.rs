@@ -9,7 +9,7 @@ fn without_numbers(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
         let words = line.split_whitespace().map(|word| {
-            let number = word.trim_end_matches([',', '.', ':']);
+            let number = word.trim_start_matches('(').trim_end_matches([',', '.', ':', ')']);
             let is_number = number.starts_with(|c: char| c.is_ascii_digit())
                 && number.chars().all(|c| c.is_ascii_digit() || ".e-,".contains(c));
             if is_number { word.replacen(number, "#", 1) } else { word.to_owned() }

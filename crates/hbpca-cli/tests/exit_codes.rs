@@ -39,7 +39,7 @@ fn wrong_usage_is_2() {
         ("", "Usage: hbpca <COMMAND>"),
         ("frobnicate", "unrecognized subcommand"),
         ("fit", "<DATA>"),
-        ("fit x.csv --solver magic", "[possible values: covariance, power,"),
+        ("fit x.csv --solver magic", "[possible values: covariance, krylov, anchored, power,"),
         ("fit x.csv -k 0", "k = 0: ask for at least 1 component"),
         ("fit x.csv -k 6", "k = 6: 300 rows × 5 columns have from 1 to 5 components"),
         ("fit x.csv -k 2 --solver power", "solver power finds one component; choose --solver covariance"),
@@ -80,10 +80,10 @@ fn a_covariance_that_no_machine_holds_is_refused() {
     folder.write("x.svm", "1 1:2\n1 1:1 60000:4\n1 2:1\n");
     let message = folder.run("fit x.svm").refusal(2);
     assert!(
-        message.contains("would need 80 GiB for the 60,000 columns") && message.contains("--solver power-m"),
+        message.contains("would need 80 GiB for the 60,000 columns") && message.contains("--solver krylov"),
         "{message}"
     );
-    assert_eq!(folder.run("fit x.svm --solver power-m").code(), 0);
+    assert_eq!(folder.run("fit x.svm --solver krylov").code(), 0);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn bad_input_is_3_and_the_place_is_named() {
         ("fit word.csv", "word.csv:3:3: "),
         ("fit nan.csv", "nan.csv:3:3: "),
         ("fit empty.csv", "empty.csv: "),
-        ("fit short.svm", "short.svm:1:7: "),
+        ("fit short.svm", "short.svm:1:9: "),
         ("fit x.csv --label-column z", "no column `z`"),
         ("fit x.csv --start no.safetensors", "no.safetensors: it is not a whole safetensors file"),
         ("fit wide.csv --solver power --start m.safetensors", "5 given where 2 are needed"),

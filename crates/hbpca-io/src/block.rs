@@ -38,12 +38,11 @@ impl Values {
     }
 
     /// Values read from text: f32 when that was asked for, or when it loses nothing and nothing was asked for.
-    pub(crate) fn from_text(values: Vec<f64>, all_f32: bool, precision: Precision) -> Self {
-        match precision {
-            Precision::Auto if !all_f32 => Self::F64(values),
-            Precision::F64 => Self::F64(values),
-            Precision::Auto | Precision::F32 => Self::F32(values.iter().map(|&x| x as f32).collect()),
+    pub(crate) fn from_text(values: Vec<f64>, precision: Precision) -> Self {
+        if precision == Precision::F64 || (precision == Precision::Auto && !all_f32(&values)) {
+            return Self::F64(values);
         }
+        Self::F32(values.iter().map(|&x| x as f32).collect())
     }
 
     /// Adds `more` at the end; f32 meeting f64 becomes f64.
@@ -87,6 +86,12 @@ impl Values {
             }),
         }
     }
+}
+
+/// Whether every value is exactly an f32; blocks are compared as a whole, which vectorises.
+fn all_f32(values: &[f64]) -> bool {
+    let exact = |x: &f64| f64::from(*x as f32).to_bits() == x.to_bits();
+    values.chunks(256).all(|chunk| chunk.iter().fold(true, |all, x| all & exact(x)))
 }
 
 /// Σ f(x) in eight independent sums.
@@ -222,7 +227,9 @@ impl RowBlock {
             (Layout::Dense(d), Values::F32(x)) => Ok(Dense::new(x, n, d)?.into()),
             (Layout::Dense(d), Values::F64(x)) => Ok(Dense::new(x, n, d)?.into()),
             (Layout::Sparse { row_ends, mut columns }, values) => {
-                columns.iter_mut().for_each(|j| *j = j.saturating_sub(first_column));
+                for j in &mut columns {
+                    *j = j.saturating_sub(first_column);
+                }
                 let starts: Vec<usize> = std::iter::once(0).chain(row_ends).collect();
                 match values {
                     Values::F32(x) => Ok(Csr::new(d, starts, columns, x)?.into()),

@@ -58,22 +58,49 @@ impl Element {
         }
     }
 
-    /// The whole numbers in `bytes`; `None` if the type is not whole or a number is negative.
-    pub(crate) fn decode_indices(self, bytes: &[u8]) -> Option<Vec<u64>> {
+    /// The whole numbers in `bytes` through `keep`; `None` if the type is not whole, a number is negative, or
+    /// `keep` refuses one.
+    pub(crate) fn decode_indices<T>(self, bytes: &[u8], keep: impl Fn(u64) -> Option<T>) -> Option<Vec<T>> {
         let big = self.big_endian;
-        let signed: Vec<i64> = match self.number {
-            Number::F32 | Number::F64 => return None,
-            Number::U64 => return Some(words(bytes, big, u64::from_le_bytes)),
-            Number::I8 => bytes.iter().map(|&x| i64::from(x.cast_signed())).collect(),
-            Number::U8 => bytes.iter().map(|&x| i64::from(x)).collect(),
-            Number::I16 => words(bytes, big, |x| i64::from(i16::from_le_bytes(x))),
-            Number::U16 => words(bytes, big, |x| i64::from(u16::from_le_bytes(x))),
-            Number::I32 => words(bytes, big, |x| i64::from(i32::from_le_bytes(x))),
-            Number::U32 => words(bytes, big, |x| i64::from(u32::from_le_bytes(x))),
-            Number::I64 => words(bytes, big, i64::from_le_bytes),
-        };
-        signed.into_iter().map(|x| u64::try_from(x).ok()).collect()
+        let signed = |x: i64| u64::try_from(x).ok().and_then(&keep);
+        match self.number {
+            Number::F32 | Number::F64 => None,
+            Number::I8 => all(bytes.iter().map(|&x| signed(i64::from(x.cast_signed()))), bytes.len()),
+            Number::U8 => all(bytes.iter().map(|&x| keep(u64::from(x))), bytes.len()),
+            Number::I16 => all_words(bytes, big, |x| signed(i64::from(i16::from_le_bytes(x)))),
+            Number::U16 => all_words(bytes, big, |x| keep(u64::from(u16::from_le_bytes(x)))),
+            Number::I32 => all_words(bytes, big, |x| signed(i64::from(i32::from_le_bytes(x)))),
+            Number::U32 => all_words(bytes, big, |x| keep(u64::from(u32::from_le_bytes(x)))),
+            Number::I64 => all_words(bytes, big, |x| signed(i64::from_le_bytes(x))),
+            Number::U64 => all_words(bytes, big, |x| keep(u64::from_le_bytes(x))),
+        }
     }
+}
+
+/// All items in one allocation, or `None` at the first that is none.
+fn all<T>(items: impl Iterator<Item = Option<T>>, n: usize) -> Option<Vec<T>> {
+    let mut kept = Vec::with_capacity(n);
+    for item in items {
+        kept.push(item?);
+    }
+    Some(kept)
+}
+
+/// Every N bytes, put in little-endian order, through `number`, or `None` at the first that is none.
+fn all_words<const N: usize, T>(
+    bytes: &[u8],
+    big: bool,
+    number: impl Fn([u8; N]) -> Option<T>,
+) -> Option<Vec<T>> {
+    let (words, _) = bytes.as_chunks::<N>();
+    let ordered = words.iter().map(|word| {
+        let mut word = *word;
+        if big {
+            word.reverse();
+        }
+        number(word)
+    });
+    all(ordered, words.len())
 }
 
 /// Every N bytes, put in little-endian order, through `number`.
@@ -120,7 +147,7 @@ mod tests {
                 expected.to_bits(),
                 "{number:?}"
             );
-            let indices = element(number, true).decode_indices(&bytes);
+            let indices = element(number, true).decode_indices(&bytes, Some);
             let whole = expected >= 0.0 && element(number, true).is_integer();
             assert_eq!(indices, whole.then(|| vec![expected as u64]), "{number:?}");
             bytes.reverse();

@@ -8,6 +8,11 @@
 //! Whatever a file claims is checked against the bytes that are there before memory is taken, and messages
 //! name the file, the place, what was expected and what was found.
 
+#![allow(
+    clippy::missing_errors_doc,
+    reason = "`ReadError` and `WriteError` say what can go wrong, everywhere alike"
+)]
+
 mod binary;
 mod block;
 mod compression;

@@ -75,7 +75,6 @@ fn parse_piece(piece: &[u8], highest: u32, precision: Precision) -> Result<RowBl
         columns: Vec::with_capacity(piece.len() / 8),
         values: Vec::with_capacity(piece.len() / 8),
         labels: Labels::Numbers(Vec::with_capacity(piece.len() / 128)),
-        all_f32: true,
     };
     let mut i = 0;
     while i < piece.len() {
@@ -101,7 +100,6 @@ struct Rows {
     columns: Vec<u32>,
     values: Vec<f64>,
     labels: Labels,
-    all_f32: bool,
 }
 
 impl Rows {
@@ -179,14 +177,13 @@ impl Rows {
     fn push_value(&mut self, value: f64, token: &[u8]) {
         let value =
             if self.precision == Precision::F32 { f64::from(number::to_f32(value, token)) } else { value };
-        self.all_f32 &= number::is_f32(value);
         self.values.push(value);
     }
 
     fn into_block(self) -> RowBlock {
         RowBlock {
             layout: Layout::Sparse { row_ends: self.row_ends, columns: self.columns },
-            values: Values::from_text(self.values, self.all_f32, self.precision),
+            values: Values::from_text(self.values, self.precision),
             labels: Some(self.labels),
         }
     }

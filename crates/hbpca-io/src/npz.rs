@@ -80,21 +80,20 @@ impl Archive {
     fn indices(&mut self, array: &str) -> Result<Vec<u64>, ReadError> {
         let found = self.array(array)?;
         let element = self.element(array, &found)?;
-        element.decode_indices(&found.bytes).ok_or_else(|| {
+        element.decode_indices(&found.bytes, Some).ok_or_else(|| {
             ReadError::malformed(&self.name, format!("`{array}` holds something else than numbers from 0 on"))
         })
     }
 
-    fn columns(&mut self, array: &str, bound: usize) -> Result<Vec<u32>, ReadError> {
-        let indices = self.indices(array)?;
-        let bound = bound.min(u32::MAX as usize + 1) as u64;
-        match indices.iter().find(|&&index| index >= bound) {
-            Some(index) => {
-                let text = format!("`{array}` holds {index}, but numbers below {bound} are expected");
-                Err(ReadError::malformed(&self.name, text))
-            }
-            None => Ok(indices.into_iter().map(|index| index as u32).collect()),
-        }
+    /// Row or column numbers, each below `bound`.
+    fn places(&mut self, array: &str, bound: usize) -> Result<Vec<u32>, ReadError> {
+        let found = self.array(array)?;
+        let element = self.element(array, &found)?;
+        let keep = |x: u64| u32::try_from(x).ok().filter(|&x| (x as usize) < bound);
+        element.decode_indices(&found.bytes, keep).ok_or_else(|| {
+            let text = format!("`{array}` holds something else than numbers from 0 to below {bound}");
+            ReadError::malformed(&self.name, text)
+        })
     }
 
     fn values(&mut self, array: &str) -> Result<Values, ReadError> {
@@ -190,13 +189,13 @@ fn sparse(archive: &mut Archive) -> Result<NpzSource, ReadError> {
     let block = match &format[..] {
         b"csr" => {
             let starts = archive.indices("indptr")?;
-            let columns = archive.columns("indices", d)?;
+            let columns = archive.places("indices", d)?;
             agree("indices", columns.len())?;
             compressed(pointers(starts, n, values.len()).map_err(malformed)?, columns, values)
         }
         b"csc" => {
             let starts = archive.indices("indptr")?;
-            let rows = archive.columns("indices", n)?;
+            let rows = archive.places("indices", n)?;
             agree("indices", rows.len())?;
             refuse_absurd_rows(n, archive.size, &name)?;
             let starts = pointers(starts, d, values.len()).map_err(malformed)?;
@@ -207,7 +206,7 @@ fn sparse(archive: &mut Archive) -> Result<NpzSource, ReadError> {
             Entries { n_rows: n, rows, columns, values }.into_block()
         }
         b"coo" => {
-            let (rows, columns) = (archive.columns("row", n)?, archive.columns("col", d)?);
+            let (rows, columns) = (archive.places("row", n)?, archive.places("col", d)?);
             agree("row", rows.len())?;
             agree("col", columns.len())?;
             refuse_absurd_rows(n, archive.size, &name)?;
@@ -339,7 +338,8 @@ impl SparseNpzSink {
     fn set_aside(&mut self, rows: &Matrix<'_>) -> io::Result<()> {
         let (mut columns, mut values) = (Vec::new(), Vec::new());
         for l in 0..rows.n_rows() {
-            (columns.clear(), values.clear());
+            columns.clear();
+            values.clear();
             rows.for_each_in_row(l, |j, value| {
                 columns.extend((j as u32).to_le_bytes());
                 push_value(&mut values, value, self.single);
@@ -375,7 +375,7 @@ impl RowSink for SparseNpzSink {
         let mut zip = self.zip;
         let (n_entries, [n, d]) = (self.n_entries as usize, self.shape);
         // SciPy's index type is signed: i4 where the largest column fits.
-        let index_type = if d <= i32::MAX as usize { "<i4" } else { "<u4" };
+        let index_type = if i32::try_from(d).is_ok() { "<i4" } else { "<u4" };
         Self::take(&mut zip, "indices", &Header::bytes(index_type, &[n_entries]), self.columns)?;
         Self::take(&mut zip, "indptr", &Header::bytes("<i8", &[n + 1]), self.row_ends)?;
         zip.start("format", &Header::bytes("|S3", &[]))?;

@@ -29,7 +29,7 @@ impl ColumnRef {
                 if let Some(found) = position(&index.to_string()) {
                     return Ok(found);
                 }
-                let from_start = if *index < 0 { *index + n_columns as i64 } else { *index };
+                let from_start = if *index < 0 { *index + n_columns.cast_signed() as i64 } else { *index };
                 usize::try_from(from_start).ok().filter(|&j| j < n_columns).ok_or_else(|| {
                     format!(
                         "there is no column {index}: the {n_columns} columns are numbered from 0 (or from −1, \
@@ -46,7 +46,7 @@ fn listed(names: &[String]) -> String {
     const SHOWN: usize = 8;
     let mut text = names.iter().take(SHOWN).map(|x| format!("`{x}`")).collect::<Vec<_>>().join(", ");
     if names.len() > SHOWN {
-        text += &format!(" and {} more", names.len() - SHOWN);
+        text = format!("{text} and {} more", names.len() - SHOWN);
     }
     text
 }

@@ -33,6 +33,7 @@ impl Default for WriteOptions {
 
 /// What must be known of a matrix before its first row is written.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "four facts that do not depend on each other")]
 pub struct Summary {
     /// n.
     pub n_rows: usize,

@@ -1,6 +1,8 @@
 //! Files made to hurt: cut anywhere, changed anywhere. Every one is read or refused, none panics, and none
 //! takes memory that its bytes do not justify.
 
+#![allow(clippy::unwrap_used, clippy::needless_for_each, reason = "a test fails where it unwraps")]
+
 use hbpca::{Csr, Dense, Matrix};
 use hbpca_io::{Compression, Format, Labels, ReadOptions, WriteOptions, read_bytes, write};
 

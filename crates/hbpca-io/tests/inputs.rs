@@ -1,5 +1,7 @@
 //! Files, folders, parts and streams; how formats and precisions are found; what does not fit together.
 
+#![allow(clippy::unwrap_used, clippy::needless_for_each, reason = "a test fails where it unwraps")]
+
 use std::fs;
 use std::path::Path;
 
@@ -24,9 +26,9 @@ fn first_column(x: &Matrix<'_>) -> Vec<f64> {
     (0..x.n_rows()).for_each(|l| {
         x.for_each_in_row(l, |j, v| {
             if j == 0 {
-                column[l] = v
+                column[l] = v;
             }
-        })
+        });
     });
     column
 }

@@ -68,14 +68,14 @@ impl Limits {
                 "the relative tolerance must lie from 0 up to below 1; try 1e-6",
             ));
         }
-        if !(self.max_passes >= 1.0) {
+        if self.max_passes.is_nan() || self.max_passes < 1.0 {
             return Err(Error::parameter(
                 "max-passes",
                 self.max_passes,
                 "a certificate takes at least 1 pass",
             ));
         }
-        if !(self.max_seconds >= 0.0) {
+        if self.max_seconds.is_nan() || self.max_seconds < 0.0 {
             return Err(Error::parameter(
                 "max-seconds",
                 self.max_seconds,

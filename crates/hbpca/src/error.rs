@@ -69,6 +69,7 @@ pub enum Error {
 
 impl Error {
     /// A parameter outside its range; `advice` gives the bound and the way out.
+    #[allow(clippy::needless_pass_by_value, reason = "callers hand over numbers and texts alike")]
     pub fn parameter(name: &'static str, value: impl ToString, advice: impl Into<String>) -> Self {
         Self::Parameter { name, value: value.to_string(), advice: advice.into() }
     }

@@ -147,7 +147,8 @@ fn repeated_rows_change_nothing_but_the_n_minus_one() {
 #[test]
 fn two_rows_have_one_direction_when_centred() {
     let values = [1.0, 2.0, 3.0, 4.0, 5.0, 0.0];
-    let config = FitConfig { k: 2, threads: 1, ..FitConfig::default() };
+    let solver = SolverKind::Covariance;
+    let config = FitConfig { k: 2, solver, threads: 1, ..FitConfig::default() };
     for (storage, x) in every_storage(&values, 3) {
         let fit = config.fit(&x).unwrap();
         // Half the difference (3, 3, −3)/2: variance 27/4 and 0.

@@ -25,7 +25,7 @@ fn config(solver: SolverKind) -> FitConfig {
         solver,
         preprocessing: Preprocessing::NONE,
         batch: Batch::Share(0.5),
-        eta: 0.3,
+        eta: Some(0.3),
         epoch: 6,
         threads: 1,
         ..FitConfig::default()
@@ -116,7 +116,8 @@ fn a_common_unit_changes_eigenvalues_by_its_square_and_no_iterate_when_the_step_
         for solver in ITERATIVE {
             let run = |x: &Matrix<'_>, eta: f64, lambda2: f64| {
                 let momentum = MomentumChoice::Oracle(lambda2);
-                let config = FitConfig { eta, momentum, start: Some(start.clone()), ..config(solver) };
+                let config =
+                    FitConfig { eta: Some(eta), momentum, start: Some(start.clone()), ..config(solver) };
                 let mut solver = config.solver(120, D).unwrap();
                 let mut c = Covariance::new(x, Preprocessing::NONE).unwrap();
                 for _ in 0..3 {
@@ -147,7 +148,7 @@ fn units_at_the_edges_of_the_range_keep_every_certificate_true() {
             // Oja and VR-PCA take steps in units of 1/λ.
             let eta = if matches!(solver, SolverKind::Oja | SolverKind::VrPca) { 0.3 / square } else { 0.3 };
             let limits = Limits { max_passes: 200.0, ..Limits::default() };
-            let fit = fit(&FitConfig { eta, limits, ..config(solver) }, &x);
+            let fit = fit(&FitConfig { eta: Some(eta), limits, ..config(solver) }, &x);
             let label = format!("{solver} in units of {unit:e}: {}", fit.certificate);
             common::sound::assert_every_number_is_defined(&fit, &x, &label);
             for [lo, hi] in &fit.certificate.eigenvalue_intervals {
@@ -197,7 +198,8 @@ fn the_order_of_rows_changes_nothing_beyond_rounding() {
         let k = FitConfig { k: 4, preprocessing, ..config(SolverKind::Covariance) };
         agree(&fit(&k, &x), &fit(&k, &y));
         for solver in ITERATIVE.into_iter().filter(|kind| *kind != SolverKind::Oja) {
-            let config = FitConfig { preprocessing, batch: Batch::Share(1.0), eta: 1.0, ..config(solver) };
+            let config =
+                FitConfig { preprocessing, batch: Batch::Share(1.0), eta: Some(1.0), ..config(solver) };
             agree(&fit(&config, &x), &fit(&config, &y));
         }
     }

@@ -120,8 +120,14 @@ fn no_solver_reads_more_than_its_budget_and_the_history_ends_where_the_run_does(
     let x = data(0.9);
     for solver in SolverKind::ALL {
         for max_passes in [1.0, 1.5, 2.0, 3.7, 11.0] {
-            let config =
-                FitConfig { solver, epoch: 7, batch: Batch::Rows(5), ..power(limits(1e-12, max_passes)) };
+            let eta = Some(0.1);
+            let config = FitConfig {
+                eta,
+                solver,
+                epoch: 7,
+                batch: Batch::Rows(5),
+                ..power(limits(1e-12, max_passes))
+            };
             let fit = config.fit(&x).unwrap();
             assert!(fit.passes <= max_passes, "{solver}: {} of {max_passes}", fit.passes);
             let last = fit.history.last().unwrap();

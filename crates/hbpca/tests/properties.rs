@@ -89,14 +89,19 @@ proptest! {
     }
 
     #[test]
-    fn every_k_of_the_covariance_solver_is_certified_truly(
+    fn every_k_of_every_solver_for_many_is_certified_truly(
         (values, d) in small_matrix(),
         preprocessing in any_preprocessing(),
+        solver in any_solver().prop_filter("finds many", |kind| kind.finds_many()),
+        max_passes in 1.0..6.0_f64,
+        seed in any::<u64>(),
     ) {
         for x in [dense(values.clone(), d), csr(&values, d)] {
             for k in 1..=d.min(x.n_rows()) {
-                let fit = FitConfig { k, preprocessing, threads: 1, ..FitConfig::default() }.fit(&x).unwrap();
-                let label = format!("k = {k} {preprocessing:?} sparse {}", x.is_sparse());
+                let limits = Limits { max_passes, tol: 1e-12, ..Limits::default() };
+                let config = FitConfig { k, solver, preprocessing, limits, seed, threads: 1, ..FitConfig::default() };
+                let fit = config.fit(&x).unwrap();
+                let label = format!("{solver} k = {k} {preprocessing:?} sparse {}", x.is_sparse());
                 assert_every_number_is_defined(&fit, &x, &label);
                 let truth = Truth::of(&prepare(&values, d, preprocessing), d, moment(&values, d, &fit.model));
                 truth.judge(&fit.certificate, &fit.model.vectors(), &label);

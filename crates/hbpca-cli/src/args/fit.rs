@@ -16,14 +16,14 @@ pub struct FitArgs {
     /// Components to find
     #[arg(short = 'k', value_name = "K", default_value_t = 1)]
     pub k: usize,
-    /// Solver
+    /// Solver [default: covariance]
     #[arg(long, value_parser = solver_parser())]
     pub solver: Option<SolverKind>,
     #[command(flatten)]
     pub preparation: PreparationArgs,
 
     /// Residuals at most TOL·θ₁ count as converged
-    #[arg(long, value_name = "TOL", default_value_t = 1e-6, help_heading = STOPPING)]
+    #[arg(long, value_name = "TOL", default_value = "1e-6", help_heading = STOPPING)]
     pub tol: f64,
     /// Passes over the data after which to stop
     #[arg(long, value_name = "N", default_value_t = 1000.0, help_heading = STOPPING)]

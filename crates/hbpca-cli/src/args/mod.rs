@@ -16,7 +16,7 @@ use clap_complete::Shell;
 /// Reads LIBSVM, CSV, TSV, .npy, SciPy .npz, Matrix Market, IDX and Parquet, also compressed. Every answer carries a
 /// certificate computed from the data: how far each eigenvalue and each vector can be off.
 #[derive(Debug, Parser)]
-#[command(name = "hbpca", version, propagate_version = true, max_term_width = 100)]
+#[command(name = "hbpca", version, max_term_width = 100)]
 #[command(after_help = EXIT_CODES)]
 pub struct Cli {
     /// What to do.

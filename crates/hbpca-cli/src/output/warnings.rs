@@ -88,11 +88,15 @@ fn noisy(history: &[Record]) -> bool {
     best(late) > 0.5 * best(early) || 4 * rises >= late.len()
 }
 
-/// Columns in different units: one of them carries the first component.
+/// Columns in different units: one of them makes up the first component, which carries most of the variance.
 fn one_column_rules(fit: &Fit, names: Option<&[String]>) -> Option<String> {
     const ALMOST_ALL: f64 = 0.99;
+    const MOST: f64 = 0.9;
     let model = &fit.model;
     if model.summary().preprocessing.scaling != Scaling::None || model.n_features() < 3 {
+        return None;
+    }
+    if model.explained_variance_ratio()[0] < MOST {
         return None;
     }
     let column = model.component(0).iter().position(|x| x * x > ALMOST_ALL)?;

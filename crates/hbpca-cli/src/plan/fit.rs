@@ -66,7 +66,7 @@ pub fn refuse_huge_covariance(config: &FitConfig, d: usize) -> Result<(), Failur
         return Ok(());
     }
     Err(Failure::Usage(format!(
-        "solver covariance would need {} GiB for the {} columns: choose a solver that never forms C, such as --solver power-m",
+        "solver covariance would need {} GiB for the {} columns: choose a solver that never forms C, such as --solver krylov",
         bytes >> 30,
         number::count(d)
     )))
@@ -127,40 +127,38 @@ fn check_before_reading(config: &FitConfig) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a solver looks at.
-struct Needs {
-    step: bool,
-    momentum: bool,
-    batches: bool,
-    start: bool,
+/// What a solver may look at.
+#[derive(Clone, Copy)]
+enum Choice {
+    StepSize,
+    Momentum,
+    Batches,
+    Start,
 }
 
-impl Needs {
-    fn of(solver: SolverKind) -> Self {
-        let [step, momentum, batches, start] = match solver {
-            SolverKind::Covariance => [false, false, false, false],
-            SolverKind::Power => [false, false, false, true],
-            SolverKind::PowerM => [false, true, false, true],
-            SolverKind::Oja | SolverKind::VrPca => [true, false, true, true],
-            SolverKind::VrPowerM => [false, true, true, true],
-            SolverKind::VrHbPower => [true, true, true, true],
-        };
-        Self { step, momentum, batches, start }
+impl Choice {
+    fn matters_to(self, solver: SolverKind) -> bool {
+        use SolverKind::{Covariance, Oja, PowerM, VrHbPower, VrPca, VrPowerM};
+        match self {
+            Self::StepSize => matches!(solver, Oja | VrPca | VrHbPower),
+            Self::Momentum => matches!(solver, PowerM | VrPowerM | VrHbPower),
+            Self::Batches => matches!(solver, Oja | VrPca | VrPowerM | VrHbPower),
+            Self::Start => solver != Covariance,
+        }
     }
 }
 
 /// Flags that were given and that the solver does not look at.
 fn idle_flags(args: &FitArgs, solver: SolverKind) -> Vec<&'static str> {
-    let needs = Needs::of(solver);
     [
-        ("--eta", args.eta.is_some(), needs.step),
-        ("--momentum", args.momentum.is_some(), needs.momentum),
-        ("--lambda2", args.lambda2.is_some(), needs.momentum),
-        ("--batch", args.batch.is_some(), needs.batches),
-        ("--epoch", args.epoch.is_some(), needs.batches),
-        ("--start", args.start.is_some(), needs.start),
+        ("--eta", args.eta.is_some(), Choice::StepSize),
+        ("--momentum", args.momentum.is_some(), Choice::Momentum),
+        ("--lambda2", args.lambda2.is_some(), Choice::Momentum),
+        ("--batch", args.batch.is_some(), Choice::Batches),
+        ("--epoch", args.epoch.is_some(), Choice::Batches),
+        ("--start", args.start.is_some(), Choice::Start),
     ]
     .into_iter()
-    .filter_map(|(flag, given, needed)| (given && !needed).then_some(flag))
+    .filter_map(|(flag, given, choice)| (given && !choice.matters_to(solver)).then_some(flag))
     .collect()
 }

@@ -107,6 +107,9 @@ impl Dialect {
     /// Where the next field starts after one that ends at `i`; `None` at the line's end.
     #[inline]
     pub(crate) fn next_field(self, text: &[u8], i: usize) -> Option<usize> {
+        if self.delimiter != b' ' && text.get(i) == Some(&self.delimiter) {
+            return Some(i + 1);
+        }
         let i = self.skip_blanks(text, i);
         match text.get(i) {
             None | Some(b'\n') => None,

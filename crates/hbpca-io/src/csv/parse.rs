@@ -61,7 +61,6 @@ pub(super) fn parse_piece(piece: &[u8], plan: &Plan, precision: Precision) -> Re
         values: Vec::with_capacity(piece.len() / 4),
         row: vec![0.0; if plan.ascending { 0 } else { plan.n_values }],
         labels: Labels::Numbers(Vec::new()),
-        all_f32: true,
     };
     let mut i = 0;
     while i < piece.len() {
@@ -74,7 +73,7 @@ pub(super) fn parse_piece(piece: &[u8], plan: &Plan, precision: Precision) -> Re
             Some(_) => i = rows.line(piece, first)?,
         }
     }
-    let values = Values::from_text(rows.values, rows.all_f32, precision);
+    let values = Values::from_text(rows.values, precision);
     Ok(RowBlock { labels: plan.has_label.then_some(rows.labels), ..RowBlock::dense(plan.n_values, values) })
 }
 
@@ -85,7 +84,6 @@ struct Rows<'a> {
     /// The current row, when values must be put in another order.
     row: Vec<f64>,
     labels: Labels,
-    all_f32: bool,
 }
 
 impl Rows<'_> {
@@ -112,17 +110,23 @@ impl Rows<'_> {
     }
 
     /// Reads the number in the field that starts at `i` and says where the field ends.
-    #[inline]
+    #[inline(always)]
     fn value(&mut self, piece: &[u8], i: usize, j: usize, slot: usize) -> Result<usize, Fault> {
         let dialect = self.plan.dialect;
-        let start = dialect.skip_blanks(piece, i);
-        if let Some((value, end)) = number::parse(piece, start) {
-            let field_end = dialect.skip_blanks(piece, end);
-            if dialect.ends_at(piece, end) || dialect.ends_at(piece, field_end) {
-                self.push(value, slot, &piece[start..end]);
-                return Ok(end);
-            }
+        if let Some((value, end)) = number::parse(piece, i)
+            && dialect.ends_at(piece, end)
+        {
+            self.push(value, slot, &piece[i..end]);
+            return Ok(end);
         }
+        self.odd_value(piece, i, j, slot)
+    }
+
+    /// Reads a number with blanks or quotes around it.
+    #[cold]
+    fn odd_value(&mut self, piece: &[u8], i: usize, j: usize, slot: usize) -> Result<usize, Fault> {
+        let dialect = self.plan.dialect;
+        let start = dialect.skip_blanks(piece, i);
         let field = dialect.field(piece, i);
         match number::parse(&field.text, 0) {
             Some((value, end)) if end == field.text.len() => self.push(value, slot, &field.text),
@@ -138,7 +142,6 @@ impl Rows<'_> {
     fn push(&mut self, value: f64, slot: usize, token: &[u8]) {
         let value =
             if self.precision == Precision::F32 { f64::from(number::to_f32(value, token)) } else { value };
-        self.all_f32 &= number::is_f32(value);
         if self.plan.ascending { self.values.push(value) } else { self.row[slot] = value }
     }
 

@@ -130,7 +130,7 @@ impl Header {
 }
 
 /// Row or column at byte `i` of a line, from 0, and where it ends.
-#[inline]
+#[inline(always)]
 pub(super) fn coordinate(text: &[u8], i: usize, bound: u64) -> Option<(u32, usize)> {
     let (number, end) = number::parse_index(text, i)?;
     if number == 0 || u64::from(number) > bound { None } else { Some((number - 1, end)) }

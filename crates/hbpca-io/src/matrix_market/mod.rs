@@ -66,22 +66,21 @@ impl MatrixMarketSource {
             values: Values::F32(vec![]),
         };
         let mut text_bytes = 0;
-        loop {
-            let pieces = self.text.parse(|piece| {
-                parse_coordinates(piece, header, precision).map(|entries| (piece.len() as u64, entries))
-            })?;
-            if pieces.is_empty() {
-                break;
-            }
+        let parse = |piece: &[u8]| {
+            parse_coordinates(piece, header, precision).map(|entries| (piece.len() as u64, entries))
+        };
+        let mut append = |all: &mut Entries, pieces: Vec<(u64, Entries)>| {
             for (length, piece) in pieces {
                 text_bytes += length;
                 all.rows.extend_from_slice(&piece.rows);
                 all.columns.extend_from_slice(&piece.columns);
                 all.values.append(piece.values);
             }
-            if all.rows.len() as u128 > header.n_listed {
-                break;
-            }
+        };
+        let mut pieces = self.text.parse(parse)?;
+        while !pieces.is_empty() && all.rows.len() as u128 <= header.n_listed {
+            let ((), next) = rayon::join(|| append(&mut all, pieces), || self.text.parse(parse));
+            pieces = next?;
         }
         self.check_count(all.rows.len())?;
         refuse_absurd_rows(all.n_rows, self.size.unwrap_or(text_bytes), &self.name)?;
@@ -97,7 +96,9 @@ impl MatrixMarketSource {
             if pieces.is_empty() || all.len() as u128 > self.header.n_listed {
                 break;
             }
-            pieces.into_iter().for_each(|piece| all.append(piece));
+            for piece in pieces {
+                all.append(piece);
+            }
         }
         self.check_count(all.len())?;
         let (n, d) = (self.header.n_rows as usize, self.header.n_columns as usize);
@@ -150,7 +151,6 @@ fn parse_coordinates(piece: &[u8], header: Header, precision: Precision) -> Resu
     let room = piece.len() / 8;
     let (mut rows, mut columns) = (Vec::with_capacity(room), Vec::with_capacity(room));
     let mut values = Vec::with_capacity(room);
-    let mut all_f32 = true;
     let mut i = next_line(piece, 0);
     while i < piece.len() {
         let wrong = |at: usize, what: &str, bound: u64| Fault::new(at, expected(piece, at, what, bound));
@@ -179,13 +179,12 @@ fn parse_coordinates(piece: &[u8], header: Header, precision: Precision) -> Resu
         if row == column && header.symmetry == Symmetry::Skew && value != 0.0 {
             return Err(Fault::new(i, "the diagonal of a skew-symmetric matrix is zero"));
         }
-        all_f32 &= number::is_f32(value);
         rows.push(row);
         columns.push(column);
         values.push(value);
         i = next_line(piece, i);
     }
-    Ok(Entries { n_rows: 0, rows, columns, values: Values::from_text(values, all_f32, precision) })
+    Ok(Entries { n_rows: 0, rows, columns, values: Values::from_text(values, precision) })
 }
 
 #[inline]
@@ -204,21 +203,19 @@ fn expected(piece: &[u8], i: usize, what: &str, bound: u64) -> String {
 
 fn parse_values(piece: &[u8], precision: Precision) -> Result<Values, Fault> {
     let mut values = Vec::with_capacity(piece.len() / 4);
-    let mut all_f32 = true;
     let mut i = next_line(piece, 0);
     while i < piece.len() {
         let token = word(piece, i);
         match number::parse(token, 0) {
             Some((value, end)) if end == token.len() => {
                 let value = rounded(value, token, precision);
-                all_f32 &= number::is_f32(value);
                 values.push(value);
             }
             _ => return Err(Fault::new(i, number::complaint(token))),
         }
         i = next_line(piece, i + token.len());
     }
-    Ok(Values::from_text(values, all_f32, precision))
+    Ok(Values::from_text(values, precision))
 }
 
 /// Adds the mirror of every entry off the diagonal.

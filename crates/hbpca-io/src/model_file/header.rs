@@ -148,15 +148,24 @@ impl Header {
     /// The model's numbers, checked against each other.
     pub(super) fn summary(&self, eigenvalues: Vec<f64>) -> Result<Summary, String> {
         if self.n == 0 || self.d == 0 || self.k == 0 {
-            return Err(format!("its header says n = {}, d = {}, k = {}: none may be 0", self.n, self.d, self.k));
+            return Err(format!(
+                "its header says n = {}, d = {}, k = {}: none may be 0",
+                self.n, self.d, self.k
+            ));
         }
         if self.k > self.d {
             return Err(format!("its header says k = {} of d = {} columns", self.k, self.d));
         }
         if eigenvalues.len() != self.k {
-            return Err(format!("`eigenvalues` has {} numbers where k = {} are needed", eigenvalues.len(), self.k));
+            return Err(format!(
+                "`eigenvalues` has {} numbers where k = {} are needed",
+                eigenvalues.len(),
+                self.k
+            ));
         }
-        for (what, value) in [("weight", self.weight), ("total_variance", self.total_variance), ("tol", self.tol)] {
+        for (what, value) in
+            [("weight", self.weight), ("total_variance", self.total_variance), ("tol", self.tol)]
+        {
             if !(value >= 0.0 && value.is_finite()) {
                 return Err(format!("its header says {what} = {value}, which is negative or not finite"));
             }

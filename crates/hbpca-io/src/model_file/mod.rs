@@ -120,7 +120,10 @@ impl StoredModel {
         let (k, d) = (summary.eigenvalues.len(), summary.d);
         let origin = header.origin(&tensors.eigenvalues, tensors.history)?;
         if tensors.components.len() != k.checked_mul(d).ok_or("its header claims an impossible size")? {
-            return Err(format!("`components` has {} numbers where {k}×{d} are needed", tensors.components.len()));
+            return Err(format!(
+                "`components` has {} numbers where {k}×{d} are needed",
+                tensors.components.len()
+            ));
         }
         let model = Model::from_parts(tensors.components, summary, tensors.shift, tensors.scale)
             .map_err(|error| error.to_string())?;

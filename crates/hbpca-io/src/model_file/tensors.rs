@@ -116,7 +116,17 @@ fn history(file: &SafeTensors<'_>) -> Result<Vec<Record>, String> {
 fn to_row(record: &Record) -> [f64; RECORD] {
     let known = |x: Option<f64>| x.unwrap_or(f64::NAN);
     let Record { passes, full_passes, seconds, theta, residual, eta, beta, lambda2, error } = record.clone();
-    [passes, full_passes as f64, seconds, theta, residual, known(eta), known(beta), known(lambda2), known(error)]
+    [
+        passes,
+        full_passes as f64,
+        seconds,
+        theta,
+        residual,
+        known(eta),
+        known(beta),
+        known(lambda2),
+        known(error),
+    ]
 }
 
 fn from_row(row: &[f64; RECORD]) -> Record {

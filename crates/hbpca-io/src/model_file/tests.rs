@@ -5,10 +5,13 @@ use hbpca::{Dense, FitConfig, Matrix, Preprocessing, SolverKind};
 use super::*;
 
 fn fitted(preprocessing: Preprocessing) -> StoredModel {
-    let x: Matrix =
-        Dense::new(vec![2.0, 1.0, 0.5, -2.0, -1.0, 0.1, 0.1, -0.2, 0.9, -0.1, 0.2, -3.0, 1.0, 1.0, 0.0], 5, 3)
-            .unwrap()
-            .into();
+    let x: Matrix = Dense::new(
+        vec![2.0, 1.0, 0.5, -2.0, -1.0, 0.1, 0.1, -0.2, 0.9, -0.1, 0.2, -3.0, 1.0, 1.0, 0.0],
+        5,
+        3,
+    )
+    .unwrap()
+    .into();
     let config = FitConfig { k: 2, preprocessing, ..FitConfig::default() };
     StoredModel::of_fit(&config.fit(&x).unwrap(), "a test", 1e-6)
 }
@@ -93,19 +96,28 @@ fn headers_that_lie_are_refused_and_named() {
         refusal(&framed(&header.replacen(from, to, 1), &data))
     };
     // 10²² numbers in a file of a few hundred bytes.
-    assert!(with(r#""shape":[2,3]"#, r#""shape":[100000000000,100000000000]"#).contains("not a whole safetensors file"));
-    assert!(with(r#""shape":[2,3]"#, r#""shape":[3,2]"#).contains("`components` has shape [3, 2] where [2, 3]"));
-    assert!(with(r#"\"d\":3"#, r#"\"d\":9223372036854775808"#).contains("where [9223372036854775808] is needed"));
+    assert!(
+        with(r#""shape":[2,3]"#, r#""shape":[100000000000,100000000000]"#)
+            .contains("not a whole safetensors file")
+    );
+    assert!(
+        with(r#""shape":[2,3]"#, r#""shape":[3,2]"#).contains("`components` has shape [3, 2] where [2, 3]")
+    );
+    assert!(
+        with(r#"\"d\":3"#, r#"\"d\":9223372036854775808"#).contains("where [9223372036854775808] is needed")
+    );
     assert!(with(r#"\"d\":3"#, r#"\"d\":-3"#).contains("cannot be understood"));
     assert!(with(r#"\"n\":5"#, r#"\"n\":0"#).contains("none may be 0"));
     assert!(with(r#"\"k\":2"#, r#"\"k\":4"#).contains("where [4, 3] is needed"));
-    assert!(with(r"\"tol\":1e-6", r"\"tol\":-1.0").contains("tol = -1"));
+    assert!(with(r#"\"tol\":1e-6"#, r#"\"tol\":-1.0"#).contains("tol = -1"));
     assert!(with("hbpca-model", "other-model").contains("`other-model` where `hbpca-model`"));
     assert!(with(r#"\"format_version\":1"#, r#"\"format_version\":7"#).contains("format version 7"));
     assert!(with(r#"\"residuals\":["#, r#"\"residuals\":[1.0,"#).contains("not one of 2 components"));
     assert!(with(r#"{"hbpca":"#, r#"{"other":"#).contains("not a model written by hbpca"));
     assert!(with(r#""eigenvalues":{"#, r#""eigenvaluez":{"#).contains("`eigenvalues` is missing"));
-    assert!(with(r#""history":{"dtype":"F64""#, r#""history":{"dtype":"I64""#).contains("type I64 where F64"));
+    assert!(
+        with(r#""history":{"dtype":"F64""#, r#""history":{"dtype":"I64""#).contains("type I64 where F64")
+    );
 }
 
 #[test]
@@ -139,5 +151,7 @@ fn files_are_recognised_and_faults_carry_the_file_s_name() {
     let error = StoredModel::read(&path).unwrap_err().to_string();
     assert!(error.starts_with(&path.display().to_string()), "{error}");
     assert!(StoredModel::read(folder.path()).unwrap_err().to_string().contains("not one"));
-    assert!(StoredModel::read(&folder.path().join("none")).is_err() && !StoredModel::recognise(folder.path()));
+    assert!(
+        StoredModel::read(&folder.path().join("none")).is_err() && !StoredModel::recognise(folder.path())
+    );
 }

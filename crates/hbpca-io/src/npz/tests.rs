@@ -109,7 +109,7 @@ fn each_fault_is_named() {
     );
     assert!(
         with_csr(("indices", "<i4", &[3], ints(&[0, 3, 1])))
-            .contains("`indices` holds 3, but numbers below 3")
+            .contains("`indices` holds something else than numbers from 0 to below 3")
     );
     assert!(
         with_csr(("indices", "<i4", &[2], ints(&[0, 1]))).contains("`indices` has 2 numbers, `data` has 3")

@@ -132,7 +132,7 @@ impl ColumnPlace<'_> {
                 let missing = defined.iter().position(|&level| level < levels).unwrap_or(0);
                 return Err(ReadError::Entry {
                     file: self.file.to_owned(),
-                    row: (self.rows_before + n_rows + missing) as u64 + 1,
+                    row: (self.rows_before as u64).saturating_add((n_rows + missing) as u64 + 1),
                     column: self.column as u64 + 1,
                     value: "no value (null)".into(),
                 });

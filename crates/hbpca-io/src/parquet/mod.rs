@@ -90,7 +90,7 @@ impl ParquetSource {
     }
 
     fn place(&self, group: usize, column: usize) -> ColumnPlace<'_> {
-        let rows_before = (0..group).map(|group| self.rows_of(group)).sum();
+        let rows_before = (0..group).fold(0_usize, |sum, group| sum.saturating_add(self.rows_of(group)));
         ColumnPlace { file: &self.name, column, n_rows: self.rows_of(group), rows_before }
     }
 

@@ -120,7 +120,7 @@ impl RowSink for ParquetSink {
                 (Some(Labels::Numbers(all)), Some(Labels::Numbers(given))) => all.push(given[l]),
                 (Some(Labels::Numbers(all)), _) => all.push(0.0),
                 (Some(Labels::Texts(all)), given) => {
-                    all.push(given.map_or(String::new(), |x| x.text(l).into_owned()))
+                    all.push(given.map_or(String::new(), |x| x.text(l).into_owned()));
                 }
             }
             if self.columns[0].len() * self.columns.len() >= GROUP {

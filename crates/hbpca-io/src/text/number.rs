@@ -10,7 +10,7 @@ const POWERS: [f64; 23] = [
 ///
 /// Digits m·10ᵉ with m ≤ 2⁵³ and |e| ≤ 22 are one exact product or quotient of two exact f64, hence
 /// correctly rounded; everything else goes to the general algorithm.
-#[inline]
+#[inline(always)]
 pub(crate) fn parse(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
     let rest = bytes.get(at..)?;
     let mut i = usize::from(matches!(rest.first(), Some(b'-' | b'+')));
@@ -24,7 +24,7 @@ pub(crate) fn parse(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
         let point = i + 1;
         i = digits(rest, point, &mut mantissa);
         n_digits += i - point;
-        exponent = -((i - point) as i64);
+        exponent = -((i - point).cast_signed() as i64);
     }
     if n_digits == 0 {
         return None;
@@ -36,7 +36,7 @@ pub(crate) fn parse(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
         let end = digits(rest, first, &mut power);
         if end > first {
             // Beyond a few digits the power only says "zero" or "infinite", which the general algorithm knows.
-            let power = if end - first > 6 { 1_000_000 } else { power as i64 };
+            let power = if end - first > 6 { 1_000_000 } else { power.cast_signed() };
             exponent += if rest[i + 1] == b'-' { -power } else { power };
             i = end;
         }
@@ -45,14 +45,28 @@ pub(crate) fn parse(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
         let power = POWERS[exponent.unsigned_abs() as usize];
         if exponent < 0 { mantissa as f64 / power } else { mantissa as f64 * power }
     } else {
-        fast_float2::parse::<f64, _>(&rest[start..i]).ok().filter(|x| x.is_finite())?
+        general(&rest[start..i])?
     };
     Some((if negative { -magnitude } else { magnitude }, at + i))
 }
 
+/// Any decimal without a sign.
+#[cold]
+fn general(digits: &[u8]) -> Option<f64> {
+    fast_float2::parse::<f64, _>(digits).ok().filter(|x| x.is_finite())
+}
+
 /// Reads digits from `i` on into `number` (modulo 2⁶⁴) and says where they end.
-#[inline]
+#[inline(always)]
 fn digits(bytes: &[u8], mut i: usize, number: &mut u64) -> usize {
+    while let Some(eight) = bytes.get(i..).and_then(<[u8]>::first_chunk::<8>) {
+        let (value, n) = leading_digits(u64::from_le_bytes(*eight));
+        *number = number.wrapping_mul(SHORT_POWERS[n]).wrapping_add(value);
+        i += n;
+        if n < 8 {
+            return i;
+        }
+    }
     while let Some(&byte) = bytes.get(i) {
         let digit = byte.wrapping_sub(b'0');
         if digit > 9 {
@@ -62,6 +76,27 @@ fn digits(bytes: &[u8], mut i: usize, number: &mut u64) -> usize {
         i += 1;
     }
     i
+}
+
+const SHORT_POWERS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+
+/// The number that the first bytes of `eight` (the first one lowest) write in decimal, and how many they are.
+/// No branch depends on their number, which in real files cannot be predicted.
+#[inline(always)]
+fn leading_digits(eight: u64) -> (u64, usize) {
+    const ALL: u64 = 0x0101_0101_0101_0101;
+    const EVEN: u64 = 0x0000_00FF_0000_00FF;
+    let values = eight ^ (ALL * 0x30);
+    // A byte above 9 sets its high bit here; carries only reach bytes after the first such one.
+    let others = (values.wrapping_add(ALL * 0x76) | values) & (ALL * 0x80);
+    let n = others.trailing_zeros() as usize / 8;
+    // Zeros in front: the digits move to the high bytes, which are the last of the eight.
+    let padded = values.checked_shl(64 - 8 * n as u32).unwrap_or(0);
+    // Neighbouring digits into pairs, pairs into fours, fours into the number.
+    let pairs = padded.wrapping_mul(10).wrapping_add(padded >> 8);
+    let high = (pairs & EVEN).wrapping_mul(0x000F_4240_0000_0064);
+    let low = ((pairs >> 16) & EVEN).wrapping_mul(0x0000_2710_0000_0001);
+    (high.wrapping_add(low) >> 32, n)
 }
 
 /// The unsigned whole number below 2³² that starts at `at`, and where it ends.
@@ -84,12 +119,6 @@ pub(crate) fn to_f32(value: f64, token: &[u8]) -> f32 {
     } else {
         value as f32
     }
-}
-
-/// Whether `value` is an f32.
-#[inline]
-pub(crate) fn is_f32(value: f64) -> bool {
-    (f64::from(value as f32) - value).abs() == 0.0
 }
 
 /// Why `token` is no finite number, for a message.
@@ -180,9 +209,10 @@ mod tests {
         // 1 + 2⁻²⁴ is half-way between two f32; a little above it in decimal, f64 cannot see the difference.
         let token = "1.000000059604644775390625000000000001";
         let value = whole(token).unwrap();
-        assert_eq!(value as f32, 1.0, "the naive way rounds down");
-        assert_eq!(to_f32(value, token.as_bytes()), token.parse::<f32>().unwrap());
-        assert_eq!(to_f32(whole("+1.5").unwrap(), b"+1.5"), 1.5);
+        assert_eq!((value as f32).to_bits(), 1.0_f32.to_bits(), "the naive way rounds down");
+        let expected: f32 = token.parse().unwrap();
+        assert_eq!(to_f32(value, token.as_bytes()).to_bits(), expected.to_bits());
+        assert_eq!(to_f32(whole("+1.5").unwrap(), b"+1.5").to_bits(), 1.5_f32.to_bits());
     }
 
     #[test]
@@ -192,6 +222,18 @@ mod tests {
         assert!(complaint(b"inf").contains("finite number, found `inf`"));
         assert!(complaint(b"1,5").contains("decimal point"));
         assert_eq!(complaint(b"abc"), "expected a number, found `abc`");
+    }
+
+    #[test]
+    fn every_number_of_leading_digits_is_read_at_once() {
+        for n in 0..=8 {
+            for end in [b'.', b'/', b':', b' ', b'\n', 0, 0xFF] {
+                let mut eight = [end; 8];
+                eight[..n].copy_from_slice(&b"98765432"[..n]);
+                let expected = std::str::from_utf8(&eight[..n]).unwrap().parse().unwrap_or(0);
+                assert_eq!(leading_digits(u64::from_le_bytes(eight)), (expected, n), "{eight:?}");
+            }
+        }
     }
 
     proptest! {

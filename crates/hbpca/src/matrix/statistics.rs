@@ -1,7 +1,7 @@
 //! Mean, variance, minimum and maximum of every column in one stable pass.
 //!
 //! E\[x²\] − E\[x\]² loses everything when the mean is large against the spread. Here every short run of rows
-//! (dense) or column of entries (sparse) keeps the sum of squared *deviations* M₂ from its own mean, and two such
+//! (dense) or chunk of rows (sparse) keeps the sum of squared *deviations* M₂ from its own mean, and two such
 //! summaries merge exactly (Chan, Golub & LeVeque 1983):
 //!
 //! ```text
@@ -64,10 +64,11 @@ impl ColumnStatistics {
     fn of_csr<T: Real>(x: &Csr<'_, T>, weights: Option<&[f64]>) -> Self {
         let (n, d) = (x.n_rows(), x.n_cols());
         Self::over_chunks(n, d, ordered::n_chunks(x.nnz(), d), |rows, partial| {
-            // Welford's update on the entries of each column …
+            // The mean of the entries of each column, then their deviations from it …
             let mut seen = vec![0.0; d];
-            for l in rows {
-                let w = weights.map_or(1.0, |weights| weights[l]);
+            let weight_of = |l: usize| weights.map_or(1.0, |weights| weights[l]);
+            for l in rows.clone() {
+                let w = weight_of(l);
                 if w == 0.0 {
                     continue;
                 }
@@ -75,12 +76,20 @@ impl ColumnStatistics {
                 for (j, value) in x.row(l) {
                     let v = value.to_f64();
                     seen[j] += w;
-                    let delta = v - partial.mean[j];
-                    partial.mean[j] += delta * (w / seen[j]);
-                    partial.squares[j] += w * delta * (v - partial.mean[j]);
+                    partial.mean[j] += w * v;
+                    // min and max pass over NaN; the mean does not.
                     partial.min[j] = partial.min[j].min(v);
                     partial.max[j] = partial.max[j].max(v);
-                    // min and max pass over NaN; the mean does not.
+                }
+            }
+            for (mean, seen) in partial.mean.iter_mut().zip(&seen) {
+                *mean /= if *seen > 0.0 { *seen } else { 1.0 };
+            }
+            for l in rows {
+                let w = weight_of(l);
+                for (j, value) in x.row(l) {
+                    let deviation = value.to_f64() - partial.mean[j];
+                    partial.squares[j] += w * deviation * deviation;
                 }
             }
             // … merged with the zeros that are not stored.
@@ -248,7 +257,7 @@ pub(crate) fn check_weights(n: usize, weights: &[f64]) -> Result<(), Error> {
         let value = format!("{} (row {l})", weights[l]);
         return Err(Error::parameter("weight", value, "weights must be finite and not negative"));
     }
-    if !(weights.iter().sum::<f64>() > 0.0) {
+    if weights.iter().all(|w| *w == 0.0) {
         return Err(Error::parameter("weights", "all 0", "at least one row needs a positive weight"));
     }
     Ok(())

@@ -9,7 +9,7 @@
 
 use super::{CovarianceOperator, Rows};
 use crate::kernels::{self, RowSet, RowWeights};
-use crate::matrix::{ColumnStatistics, Matrix, Preprocessing, Real, RowMap, check_weights};
+use crate::matrix::{ColumnStatistics, Matrix, Preprocessing, RowMap, check_weights};
 use crate::{Block, Error, ordered};
 
 /// The covariance of the rows of a matrix, centred and scaled implicitly.
@@ -153,24 +153,7 @@ impl CovarianceOperator for Covariance<'_> {
         }
         let mut scratch = std::mem::take(&mut self.scratch);
 
-        // V′ = D⁻¹V and c = V′ᵀμ.
-        let scaled: &[f64] = match self.map.scale() {
-            None => v.values(),
-            Some(scale) => {
-                scratch.scaled.clear();
-                scratch.scaled.extend(v.values().iter().enumerate().map(|(i, x)| x / scale[i / p]));
-                &scratch.scaled
-            }
-        };
-        let c: Option<&[f64]> = self.map.shift().map(|shift| {
-            scratch.c.clear();
-            scratch.c.resize(p, 0.0);
-            for (row, mu) in scaled.chunks_exact(p).zip(shift) {
-                scratch.c.iter_mut().zip(row).for_each(|(c, v)| *c += v * mu);
-            }
-            &*scratch.c
-        });
-
+        let (scaled, c) = scale_operand(&self.map, v, &mut scratch.scaled, &mut scratch.c);
         let n_read = rows.count(self.n_rows());
         let entries = (self.matrix.nnz() as f64 * (n_read as f64 / self.n_rows() as f64)) as usize;
         let n_chunks = ordered::n_chunks(entries, d);
@@ -186,49 +169,16 @@ impl CovarianceOperator for Covariance<'_> {
         scratch.t_sum.clear();
         scratch.t_sum.resize(p, 0.0);
         let t_sum = &mut scratch.t_sum;
-        let shift = self.map.shift();
-        let weights = RowWeights(self.weights.as_deref());
         let this = &*self;
         ordered::for_each_chunk(
             n_chunks,
             &mut scratch.workers[..n_workers],
             |i, worker| {
-                worker.y.clear();
-                worker.y.resize(d * p, 0.0);
-                worker.t_sum.clear();
-                worker.t_sum.resize(p, 0.0);
                 let rows = match rows {
                     Rows::All => RowSet::Range(this.chunk(i, n_chunks)),
                     Rows::Batch(list) => RowSet::List(&list[ordered::piece(list.len(), i, n_chunks)]),
                 };
-                match this.matrix {
-                    Matrix::DenseF32(x) => {
-                        kernels::sum_dense(
-                            x,
-                            &rows,
-                            weights,
-                            shift,
-                            scaled,
-                            p,
-                            &mut worker.y,
-                            &mut worker.kernel,
-                        );
-                    }
-                    Matrix::DenseF64(x) => {
-                        kernels::sum_dense(
-                            x,
-                            &rows,
-                            weights,
-                            shift,
-                            scaled,
-                            p,
-                            &mut worker.y,
-                            &mut worker.kernel,
-                        );
-                    }
-                    Matrix::CsrF32(x) => sparse_chunk(x, &rows, weights, c, scaled, p, worker),
-                    Matrix::CsrF64(x) => sparse_chunk(x, &rows, weights, c, scaled, p, worker),
-                }
+                worker.sum(this, &rows, Operand { v: scaled, p, c });
             },
             |i, worker| {
                 if i == 0 {
@@ -243,16 +193,14 @@ impl CovarianceOperator for Covariance<'_> {
         share_room(&mut scratch.workers);
 
         // Sparse rows: − μ Σt; then D⁻¹.
-        if let (Some(shift), true) = (shift, self.matrix.is_sparse()) {
+        if let (Some(shift), true) = (self.map.shift(), self.matrix.is_sparse()) {
             for (row, mu) in out.values_mut().chunks_exact_mut(p).zip(shift) {
                 row.iter_mut().zip(t_sum.iter()).for_each(|(y, t)| *y -= mu * t);
             }
         }
         if let Some(scale) = self.map.scale() {
-            out.values_mut()
-                .chunks_exact_mut(p)
-                .zip(scale)
-                .for_each(|(row, s)| row.iter_mut().for_each(|y| *y /= s));
+            let rows = out.values_mut().chunks_exact_mut(p).zip(scale);
+            rows.for_each(|(row, s)| row.iter_mut().for_each(|y| *y /= s));
         }
         self.scratch = scratch;
         Ok(())
@@ -268,16 +216,59 @@ impl CovarianceOperator for Covariance<'_> {
     }
 }
 
-fn sparse_chunk<T: Real>(
-    x: &crate::Csr<'_, T>,
-    rows: &RowSet<'_>,
-    weights: RowWeights<'_>,
-    c: Option<&[f64]>,
-    v: &[f64],
+/// What a chunk of rows is multiplied with.
+#[derive(Clone, Copy)]
+struct Operand<'a> {
+    /// V′ = D⁻¹V, d×p.
+    v: &'a [f64],
     p: usize,
-    worker: &mut Worker,
-) {
-    kernels::sum_csr(x, rows, weights, c, v, p, &mut worker.y, &mut worker.kernel, &mut worker.t_sum);
+    /// V′ᵀμ, where there is a μ.
+    c: Option<&'a [f64]>,
+}
+
+impl Worker {
+    /// y ← Σ over one chunk, and for sparse rows the sum of t.
+    fn sum(&mut self, operator: &Covariance<'_>, rows: &RowSet<'_>, operand: Operand<'_>) {
+        let Operand { v, p, c } = operand;
+        self.y.fill(0.0);
+        self.t_sum.fill(0.0);
+        let weights = RowWeights(operator.weights.as_deref());
+        let shift = operator.map.shift();
+        let (y, kernel, t_sum) = (&mut self.y, &mut self.kernel, &mut self.t_sum);
+        match operator.matrix {
+            Matrix::DenseF32(x) => kernels::sum_dense(x, rows, weights, shift, v, p, y, kernel),
+            Matrix::DenseF64(x) => kernels::sum_dense(x, rows, weights, shift, v, p, y, kernel),
+            Matrix::CsrF32(x) => kernels::sum_csr(x, rows, weights, c, v, p, y, kernel, t_sum),
+            Matrix::CsrF64(x) => kernels::sum_csr(x, rows, weights, c, v, p, y, kernel, t_sum),
+        }
+    }
+}
+
+/// V′ = D⁻¹V and c = V′ᵀμ, in the memory given.
+fn scale_operand<'a>(
+    map: &RowMap,
+    v: &'a Block,
+    scaled: &'a mut Vec<f64>,
+    c: &'a mut Vec<f64>,
+) -> (&'a [f64], Option<&'a [f64]>) {
+    let p = v.p();
+    let scaled: &[f64] = match map.scale() {
+        None => v.values(),
+        Some(scale) => {
+            scaled.clear();
+            scaled.extend(v.values().iter().enumerate().map(|(i, x)| x / scale[i / p]));
+            scaled
+        }
+    };
+    let c = map.shift().map(|shift| {
+        c.clear();
+        c.resize(p, 0.0);
+        for (row, mu) in scaled.chunks_exact(p).zip(shift) {
+            c.iter_mut().zip(row).for_each(|(c, v)| *c += v * mu);
+        }
+        &**c
+    });
+    (scaled, c)
 }
 
 /// Gives every worker the room that the kernel of one of them needed.

@@ -298,6 +298,7 @@ impl Solver for Anchored {
             self.basis.append(&x, &z, operator.image_rounding())?; // 2
         }
         (self.vectors, self.images) = self.basis.best(self.k);
+        super::sort_descending(&mut self.vectors, &mut self.images);
         let before = self.residual;
         self.residual = self.residuals().norm();
         if before.is_finite() && before > 0.0 {

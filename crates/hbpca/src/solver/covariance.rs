@@ -14,7 +14,7 @@
 use faer::{MatRef, Side};
 
 use super::{Krylov, KrylovSizes, Pairs, Solver};
-use crate::certificate::{Next, ritz};
+use crate::certificate::Next;
 use crate::linalg::product;
 use crate::operator::rounding_of_sum;
 use crate::{Block, CovarianceOperator, Driver, Error, Limits, Rows};
@@ -37,20 +37,6 @@ impl CovarianceSolver {
         super::check_components(k, d)?;
         let (vectors, images) = (Block::zeros(d, k), Block::zeros(d, k));
         Ok(Self { k, vectors, images, image_error: 0.0, next: Next::Unknown, passes: 1 })
-    }
-
-    /// Orders the columns by the Rayleigh quotients that are certified: where eigenvalues agree to rounding their order is
-    /// not the eigen-solver's.
-    fn sort_descending(&mut self) {
-        let theta: Vec<f64> =
-            (0..self.k).map(|c| ritz(&self.vectors.column(c), &self.images.column(c)).0).collect();
-        let mut order: Vec<usize> = (0..self.k).collect();
-        order.sort_by(|a, b| theta[*b].total_cmp(&theta[*a]));
-        for block in [&mut self.vectors, &mut self.images] {
-            let before = block.clone();
-            let rows = block.values_mut().chunks_exact_mut(self.k).zip(before.values().chunks_exact(self.k));
-            rows.for_each(|(row, before)| row.iter_mut().zip(&order).for_each(|(x, &c)| *x = before[c]));
-        }
     }
 }
 
@@ -93,6 +79,7 @@ impl CovarianceSolver {
         let report = Driver::new(limits).run(&mut krylov, &mut formed)?;
         self.vectors = report.vectors;
         formed.apply(&self.vectors, &mut self.images)?;
+        super::sort_descending(&mut self.vectors, &mut self.images);
         self.next = krylov.pairs().next;
         Ok(())
     }
@@ -138,11 +125,9 @@ impl Solver for CovarianceSolver {
                 self.images.values_mut()[j * k + c] = product[(j, c)] * scale;
             }
         }
-        self.sort_descending();
-        self.next = match k < d {
-            true => Next::Proved(lambda[d - 1 - k] * scale + self.image_error),
-            false => Next::Nothing,
-        };
+super::sort_descending(&mut self.vectors, &mut self.images);
+        self.next =
+            if k < d { Next::Proved(lambda[d - 1 - k] * scale + self.image_error) } else { Next::Nothing };
         Ok(())
     }
 

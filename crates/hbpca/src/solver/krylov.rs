@@ -108,6 +108,7 @@ impl Solver for Krylov {
             self.basis.append(&self.x, &self.z, operator.image_rounding())?; // 4
         }
         (self.vectors, self.images) = self.basis.best(self.k);
+        super::sort_descending(&mut self.vectors, &mut self.images);
         Ok(())
     }
 

@@ -98,6 +98,24 @@ fn normalize(w: &mut Block) {
     }
 }
 
+/// Orders the columns by the Rayleigh quotients that are certified: where eigenvalues agree to rounding their order is
+/// not that of the eigen-solver.
+fn sort_descending(vectors: &mut Block, images: &mut Block) {
+    let k = vectors.p();
+    let theta: Vec<f64> =
+        (0..k).map(|c| crate::certificate::ritz(&vectors.column(c), &images.column(c)).0).collect();
+    if theta.is_sorted_by(|a, b| a >= b) {
+        return;
+    }
+    let mut order: Vec<usize> = (0..k).collect();
+    order.sort_by(|a, b| theta[*b].total_cmp(&theta[*a]));
+    for block in [vectors, images] {
+        let before = block.clone();
+        let rows = block.values_mut().chunks_exact_mut(k).zip(before.values().chunks_exact(k));
+        rows.for_each(|(row, before)| row.iter_mut().zip(&order).for_each(|(x, &c)| *x = before[c]));
+    }
+}
+
 /// Step sizes lie in (0, 1] for the heavy ball methods.
 fn check_unit_step(eta: f64) -> Result<(), Error> {
     if eta > 0.0 && eta <= 1.0 {

@@ -69,13 +69,14 @@ impl LineChart<'_> {
         let (bottom, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
         for decade in scale.decades() {
             let y = scale.y(10_f64.powi(decade));
+            let label = if decade == 0 { "1".to_owned() } else { format!("1e{decade}") };
             let _ = writeln!(
                 svg,
                 "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>"
             );
             let _ = writeln!(
                 svg,
-                "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">1e{decade}</text>",
+                "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>",
                 LEFT - 8.0,
                 y + 4.0
             );
