@@ -65,9 +65,9 @@ def main() -> int:
     # Away from the sources, so that the wheel is what is imported.
     tests = HERE / "tests"
     codes = [
-        run(python_of("newest"), "-m", "pytest", tests, *arguments, cwd=HOME, check=False),
+        run(python_of("newest"), "-m", "pytest", "-q", tests, *arguments, cwd=HOME, check=False),
         run(
-            python_of("oldest"), "-m", "pytest", tests / "test_sklearn_checks.py", tests / "test_equality.py",
+            python_of("oldest"), "-m", "pytest", "-q", tests / "test_sklearn_checks.py", tests / "test_equality.py",
             tests / "test_estimator.py", *arguments, cwd=HOME, check=False,
         ),
         run(python_of("bare"), HERE / "tests" / "numpy_only.py", cwd=HOME, check=False),

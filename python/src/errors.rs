@@ -63,9 +63,8 @@ impl From<Failure> for PyErr {
             }
             Failure::Core(error @ Error::Source(_)) => PyRuntimeError::new_err(error.to_string()),
             Failure::Core(error) => PyValueError::new_err(error.to_string()),
-            Failure::Read(ReadError::Io { file, source }) | Failure::Write(WriteError::Io { file, source }) => {
-                refused(&file, &source)
-            }
+            Failure::Read(ReadError::Io { file, source })
+            | Failure::Write(WriteError::Io { file, source }) => refused(&file, &source),
             Failure::Read(error) => PyValueError::new_err(error.to_string()),
             Failure::Write(error) => PyValueError::new_err(error.to_string()),
         }

@@ -51,7 +51,9 @@ pub fn read<'py>(
             None => Precision::Auto,
             Some("f32") => Precision::F32,
             Some("f64") => Precision::F64,
-            Some(other) => return Err(Failure::value(format!("precision = {other:?}: choose \"f32\" or \"f64\""))),
+            Some(other) => {
+                return Err(Failure::value(format!("precision = {other:?}: choose \"f32\" or \"f64\"")));
+            }
         },
         n_columns,
         header: match header {

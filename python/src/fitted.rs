@@ -198,9 +198,7 @@ impl Fitted {
         Ok(Self { stored: StoredModel::from_bytes(bytes).map_err(Failure::value)? })
     }
 
-    fn __reduce__<'py>(
-        slf: &Bound<'py, Self>,
-    ) -> Outcome<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Outcome<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
         let rebuild = slf.get_type().getattr("from_bytes")?;
         Ok((rebuild, (slf.get().to_bytes(slf.py())?,)))
     }

@@ -11,6 +11,7 @@ import pytest
 
 PYTHON = Path(__file__).resolve().parents[1]
 GUIDE = PYTHON.parent / "docs" / "guide" / "python.md"
+BLOCKS = list(enumerate(re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)))
 
 
 def test_the_example_prints_what_it_says():
@@ -23,7 +24,7 @@ def test_the_example_prints_what_it_says():
     assert all(said)
 
 
-@pytest.mark.parametrize("number, block", enumerate(re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)))
+@pytest.mark.parametrize("number, block", BLOCKS)
 def test_the_code_of_the_guide_runs(number, block, tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((400, 30)) * 0.8 ** np.arange(30)

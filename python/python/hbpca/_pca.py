@@ -152,7 +152,6 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
 
     # Fitting
 
-    @with_callbacks
     def fit(self, X, y=None, sample_weight=None):
         """Find the components of X.
 
@@ -162,8 +161,17 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         y : ignored
         sample_weight : (n_samples,) array or None; a weight of 2 counts a row twice
         """
+        self._fit(X, y, sample_weight)
+        if self.outcome_ != "converged":
+            self._warn()
+        return self
+
+    @with_callbacks
+    def _fit(self, X, y, sample_weight):
         X = self._validated(X, reset=True)
         weights = None if sample_weight is None else np.ascontiguousarray(sample_weight, dtype=np.float64)
+        if weights is not None and weights.ndim != 1:
+            raise ValueError(f"sample_weight has {weights.ndim} dimensions where 1 is needed: one weight for each row")
         task = FitTask.begin(self, X, y, sample_weight)
         progress = ProgressLine(self.tol) if self.verbose else None
         observers = [observer for observer in (progress, self.callback, task) if observer is not None]
@@ -179,9 +187,6 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
             progress.finish(self.history_[-1], self.outcome_)
         if task is not None:
             task.end()
-        if self.outcome_ != "converged":
-            self._warn()
-        return self
 
     def fit_transform(self, X, y=None, sample_weight=None):
         """`fit(X)` and `transform(X)`."""
@@ -220,9 +225,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         self.scale_ = fitted.scale
         self.n_components_, self.n_features_in_ = self.components_.shape
         self.n_samples_ = fitted.n_samples
-        # Without a choice nothing was left out but rounding.
-        self.noise_variance_ = 0.0 if self.n_components is None else fitted.noise_variance
         self.certificate_ = Certificate.from_numbers(fitted.certificate)
+        # Each eigenvalue is known to the rounding of the images, and so is what they leave of the trace.
+        most = min(self.n_samples_, self.n_features_in_)
+        left_out = fitted.noise_variance * (most - self.n_components_)
+        self.noise_variance_ = fitted.noise_variance if left_out > most * self.certificate_.image_rounding else 0.0
         self.history_ = fitted.history
         self.n_passes_ = fitted.passes
         self.solver_ = fitted.solver
@@ -264,7 +271,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         def exact(values):
             return None if values is None else np.ascontiguousarray(values, dtype=np.float64)
 
-        variances = self.explained_variance_ if self.whiten else None
+        variances = None
+        if self.whiten:
+            # A variance that the certificate cannot tell from 0 is rounding, which no division should blow up.
+            certain = self.certificate_.eigenvalue_intervals[:, 0] > 0
+            variances = np.where(certain, self.explained_variance_, 0)
         return _Maps(exact(self.components_), exact(self.mean_), exact(self.scale_), exact(variances))
 
     @property
@@ -288,13 +299,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         check_is_fitted(self)
         X = self._validated(X, reset=False)
         components = np.asarray(self.components_, dtype=np.float64)
-        result = _likelihood.log_likelihoods(
+        return _likelihood.log_likelihoods(
             X, components, self.explained_variance_, self.noise_variance_, self.mean_, self.scale_
         )
-        if not np.isfinite(result).all():
-            row = int(np.flatnonzero(~np.isfinite(result))[0])
-            raise ValueError(f"row {row} of X holds NaN or inf, or entries too large to be squared")
-        return result
 
     def score(self, X, y=None):
         """Mean of `score_samples(X)`."""
