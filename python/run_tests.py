@@ -21,7 +21,17 @@ HOME = TARGET / "python"
 WHEELS = HOME / "wheels"
 
 ENVIRONMENTS = {
-    "newest": ["scikit-learn", "scipy", "pandas", "polars", "pyarrow", "matplotlib", "hypothesis", "pytest", "maturin>=1.9,<2"],
+    "newest": [
+        "scikit-learn",
+        "scipy",
+        "pandas",
+        "polars",
+        "pyarrow",
+        "matplotlib",
+        "hypothesis",
+        "pytest",
+        "maturin>=1.9,<2",
+    ],
     "oldest": ["scikit-learn==1.6.0", "scipy", "pandas", "hypothesis", "pytest"],
     "bare": ["numpy"],
 }
@@ -67,8 +77,16 @@ def main() -> int:
     codes = [
         run(python_of("newest"), "-m", "pytest", "-q", tests, *arguments, cwd=HOME, check=False),
         run(
-            python_of("oldest"), "-m", "pytest", "-q", tests / "test_sklearn_checks.py", tests / "test_equality.py",
-            tests / "test_estimator.py", *arguments, cwd=HOME, check=False,
+            python_of("oldest"),
+            "-m",
+            "pytest",
+            "-q",
+            tests / "test_sklearn_checks.py",
+            tests / "test_equality.py",
+            tests / "test_estimator.py",
+            *arguments,
+            cwd=HOME,
+            check=False,
         ),
         run(python_of("bare"), HERE / "tests" / "numpy_only.py", cwd=HOME, check=False),
     ]

@@ -35,9 +35,9 @@ def test_copies_transform_like_the_original(X, tmp_path):
 
 def test_pipeline_search_and_processes(X):
     y = (X[:, 0] > np.median(X[:, 0])).astype(int)
-    search = GridSearchCV(
-        make_pipeline(PCA(), LogisticRegression()), {"pca__n_components": [1, 2, 3]}, n_jobs=2, cv=3
-    ).fit(X, y)
+    search = GridSearchCV(make_pipeline(PCA(), LogisticRegression()), {"pca__n_components": [1, 2, 3]}, n_jobs=2, cv=3).fit(
+        X, y
+    )
     assert search.best_params_["pca__n_components"] in (1, 2, 3)
     by_likelihood = GridSearchCV(PCA(), {"n_components": [1, 2, 8]}, cv=3).fit(X)
     assert by_likelihood.best_params_["n_components"] == 8
@@ -51,7 +51,12 @@ def test_weights_count_rows(X):
     np.testing.assert_allclose(weighted.components_, repeated.components_, atol=1e-9)
     np.testing.assert_allclose(weighted.explained_variance_, repeated.explained_variance_, rtol=1e-12)
     np.testing.assert_allclose(weighted.mean_, repeated.mean_, rtol=1e-12)
-    for bad, text in [(np.ones(3), "3 given where 80"), (-np.ones(80), "weight = -1"), (np.zeros(80), "all zero"), (np.ones((80, 2)), "one weight for each row")]:
+    for bad, text in [
+        (np.ones(3), "3 given where 80"),
+        (-np.ones(80), "weight = -1"),
+        (np.zeros(80), "all zero"),
+        (np.ones((80, 2)), "one weight for each row"),
+    ]:
         with pytest.raises(ValueError, match=text):
             PCA().fit(X, sample_weight=bad)
 

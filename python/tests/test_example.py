@@ -1,6 +1,7 @@
 """The example prints what it says it prints, and the guide's code runs."""
 
 import contextlib
+import doctest
 import io
 import re
 import runpy
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+import hbpca
 
 PYTHON = Path(__file__).resolve().parents[1]
 GUIDE = PYTHON.parent / "docs" / "guide" / "python.md"
@@ -22,6 +25,12 @@ def test_the_example_prints_what_it_says():
         runpy.run_path(str(source))
     assert out.getvalue().splitlines() == said
     assert all(said)
+
+
+@pytest.mark.parametrize("module", [hbpca._pca, hbpca.theory])
+def test_docstrings(module):
+    failed, attempted = doctest.testmod(module)
+    assert failed == 0 < attempted
 
 
 @pytest.mark.parametrize("number, block", BLOCKS)

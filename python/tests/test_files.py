@@ -124,7 +124,11 @@ def test_data_that_cannot_be_read_is_refused(tmp_path):
     (tmp_path / "x.csv").write_text("1,2\n3,x\n")
     with pytest.raises(ValueError, match="x.csv:2:3"):
         hbpca.read(tmp_path / "x.csv")
-    for options, text in [({"format": "xls"}, "choose one of"), ({"dtype": np.int8}, "f32"), ({"label_column": "z"}, "no column")]:
+    for options, text in [
+        ({"format": "xls"}, "choose one of"),
+        ({"dtype": np.int8}, "f32"),
+        ({"label_column": "z"}, "no column"),
+    ]:
         (tmp_path / "y.csv").write_text("a,b\n1,2\n")
         with pytest.raises(ValueError, match=text):
             hbpca.read(tmp_path / "y.csv", **options)

@@ -20,14 +20,14 @@ def exact(X):
     return values[::-1], vectors[:, ::-1].T
 
 
-@pytest.mark.parametrize(
-    "solver", ["power", "power-m", "vr-pca", "vr-hb-power", "covariance", "krylov", "anchored", "auto"]
-)
+@pytest.mark.parametrize("solver", ["power", "power-m", "vr-pca", "vr-hb-power", "covariance", "krylov", "anchored", "auto"])
 def test_solvers_find_the_first_component(solver, X, exact):
     solution = solve(X, solver, tol=1e-7, batch=0.2, epoch=20)
     assert solution.outcome == "converged", solution.certificate
     bound = solution.certificate.angle_bounds[0]
-    assert 1 - abs(solution.components[0] @ exact[1][0]) <= bound**2 + 20 * np.finfo(float).eps  # d products of unit vectors' entries
+    assert (
+        1 - abs(solution.components[0] @ exact[1][0]) <= bound**2 + 20 * np.finfo(float).eps
+    )  # d products of unit vectors' entries
     assert solution.eigenvalues[0] == pytest.approx(exact[0][0], rel=1e-9)
     assert solution.history[-1]["residual"] <= 1e-7 * solution.history[-1]["theta"]
     assert solution.solver == solver or solver == "auto"
@@ -36,7 +36,9 @@ def test_solvers_find_the_first_component(solver, X, exact):
 
 def test_parameters_reach_the_method(X, exact):
     lambda2 = exact[0][1]
-    solution = solve(X, "vr-hb-power", eta=0.25, momentum="oracle", lambda2=lambda2, batch="20%", epoch=5, max_passes=20, tol=0.0)
+    solution = solve(
+        X, "vr-hb-power", eta=0.25, momentum="oracle", lambda2=lambda2, batch="20%", epoch=5, max_passes=20, tol=0.0
+    )
     record = solution.history[1]
     assert record["eta"] == 0.25
     assert record["beta"] == pytest.approx((1 - 0.25 + 0.25 * lambda2) ** 2)
@@ -87,11 +89,11 @@ def test_rates_of_the_paper():
     "call, text",
     [
         (lambda p: theory.Problem(1.0, 2.0, 0.0, 10), "lambda2 = 2"),
-        (lambda p: p.g(0.1, method="adam"), "choose \"vr-hb-power\""),
+        (lambda p: p.g(0.1, method="adam"), 'choose "vr-hb-power"'),
         (lambda p: p.g(), "give eta"),
         (lambda p: p.g(0.1, method="vr-power-m"), "leave eta out"),
-        (lambda p: p.contraction(0.1, direction="best"), "\"second\" or \"worst\""),
-        (lambda p: p.best_step_size(method="oja"), "\"vr-hb-power\" or \"vr-pca\""),
+        (lambda p: p.contraction(0.1, direction="best"), '"second" or "worst"'),
+        (lambda p: p.best_step_size(method="oja"), '"vr-hb-power" or "vr-pca"'),
         (lambda p: theory.bound(p, 0.1, d=1, worst_batch=2.0), "d = 1"),
     ],
 )

@@ -71,8 +71,8 @@ def refusal(components):
     """What to say then."""
     k, d = components.shape
     return (
-        f"the {k} components of {d} features leave no variance for some directions: the covariance is singular and has neither an "
-        "inverse nor a density; fit with a smaller n_components"
+        f"the {k} components of {d} features leave no variance for some directions: the covariance is singular and has "
+        "neither an inverse nor a density; fit with a smaller n_components"
     )
 
 

@@ -247,9 +247,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
 
     def _validated(self, X, *, reset):
         # NaN and infinities are found by the compiled half, which names the entry.
-        return validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
-        )
+        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
 
     # Scores
 

@@ -19,7 +19,7 @@ class Settings:
     tol: float | None = None
     max_passes: float | None = None
     max_seconds: float | None = None
-    eta: float | None = None
+    eta: float | str | None = None
     momentum: str | None = None
     lambda2: float | None = None
     batch: int | float | str | None = None
@@ -45,7 +45,7 @@ def wanted_components(n_components: Any) -> int | float | None:
         return float(n_components)
     raise ValueError(
         f"n_components = {n_components!r}: give a number of components, a share of the variance such as 0.95, "
-        "or None for all; \"mle\" is not supported"
+        'or None for all; "mle" is not supported'
     )
 
 

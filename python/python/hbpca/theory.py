@@ -77,6 +77,4 @@ def gradient_variance(
 ) -> float:
     """K = ‖E[(C_S − C)²]‖ for batches of `batch` rows of X, measured to `relative_tol`."""
     settings = Settings(center=center, scale=scale, seed=seed)
-    return _gradient_variance(
-        rows_of(matrix_of(X)), settings, batch, replacement=replacement, relative_tol=relative_tol
-    )
+    return _gradient_variance(rows_of(matrix_of(X)), settings, batch, replacement=replacement, relative_tol=relative_tol)
