@@ -51,8 +51,10 @@ def python_of(name: str) -> Path:
 
 
 def run(*command: object, cwd: Path = HERE, check: bool = True, **options: object) -> int:
-    code = subprocess.run([str(part) for part in command], cwd=cwd, check=False, **options).returncode
+    done = subprocess.run([str(part) for part in command], cwd=cwd, check=False, text=True, **options)
+    code = done.returncode
     if check and code:
+        print(done.stderr or "", file=sys.stderr)
         sys.exit(f"{' '.join(str(part) for part in command[:6])} … ended with {code}")
     return code
 
@@ -62,7 +64,8 @@ def build(python: Path) -> Path:
     for old in WHEELS.glob("*.whl"):
         old.unlink()
     environment = {**os.environ, "CARGO_TARGET_DIR": str(TARGET), "PYO3_PYTHON": str(python)}
-    run(python, "-m", "maturin", "build", "--release", "-q", "--interpreter", python, "--out", WHEELS, env=environment)
+    maturin = [python, "-m", "maturin", "build", "--release", "--interpreter", python, "--out", WHEELS]
+    run(*maturin, env=environment, stderr=subprocess.PIPE)
     return next(WHEELS.glob("*.whl"))
 
 

@@ -96,6 +96,7 @@ def test_whitened_scores_have_unit_variance(X):
     np.testing.assert_allclose(flat[:, 1], 0, atol=1e-12)  # nothing is made of no variance
 
 
+@pytest.mark.filterwarnings("ignore:PCA did not converge")
 def test_generators_draw_seeds(X):
     def components(random_state):
         return PCA(1, solver="vr-pca", max_passes=3, tol=0.5, random_state=random_state).fit(X).history_[0]["theta"]
@@ -135,6 +136,7 @@ def test_wrong_parameters_are_named(X, params, text):
         PCA(**params).fit(X)
 
 
+@pytest.mark.filterwarnings("ignore:invalid value")
 def test_scores_that_do_not_fit_are_refused(X):
     pca = PCA(2).fit(X)
     with pytest.raises(ValueError, match="3 given where 2"):

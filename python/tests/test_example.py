@@ -19,7 +19,7 @@ BLOCKS = list(enumerate(re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re
 
 def test_the_example_prints_what_it_says():
     source = PYTHON / "examples" / "digits.py"
-    said = [line[2:].strip() for line in source.read_text().splitlines() if line.startswith("#>")]
+    said = [line[2:].strip() for line in source.read_text().splitlines() if line.startswith("#:")]
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         runpy.run_path(str(source))
