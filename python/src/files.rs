@@ -96,22 +96,22 @@ fn dense<T: hbpca::Real + numpy::Element>(
     dict.set_item("values", PyArray1::from_vec(py, x.into_values()).reshape(shape)?)
 }
 
-/// The three arrays of SciPy's compressed rows; 32-bit indices where they reach, as SciPy does.
+/// The three arrays of SciPy's compressed rows. Columns below 2³¹ keep their bits; SciPy narrows the row starts itself.
+// Vectors hold fewer than 2⁶³ entries.
+#[allow(clippy::cast_possible_wrap)]
 fn sparse<T: hbpca::Real + numpy::Element>(
     py: Python<'_>,
     dict: &Bound<'_, PyDict>,
     x: hbpca::Csr<'static, T>,
 ) -> PyResult<()> {
-    let narrow = i32::try_from(x.nnz().max(x.n_cols())).is_ok();
+    let narrow = i32::try_from(x.n_cols()).is_ok();
     let (starts, columns, values) = x.into_parts();
     dict.set_item("values", PyArray1::from_vec(py, values))?;
+    let starts: Vec<i64> = starts.into_iter().map(|start| start as i64).collect();
+    dict.set_item("starts", PyArray1::from_vec(py, starts))?;
     if narrow {
-        let starts: Vec<i32> = starts.into_iter().map(|start| start as i32).collect();
-        dict.set_item("starts", PyArray1::from_vec(py, starts))?;
         dict.set_item("columns", PyArray1::from_slice(py, bytemuck::cast_slice::<u32, i32>(&columns)))
     } else {
-        let starts: Vec<i64> = starts.into_iter().map(|start| start as i64).collect();
-        dict.set_item("starts", PyArray1::from_vec(py, starts))?;
         let columns: Vec<i64> = columns.into_iter().map(i64::from).collect();
         dict.set_item("columns", PyArray1::from_vec(py, columns))
     }

@@ -103,7 +103,7 @@ fn listen(
                 heard = heard.and(flow.map(drop));
             }
             Err(RecvTimeoutError::Timeout) if heard.is_ok() => {
-                heard = Python::attach(|py| py.check_signals());
+                heard = signals();
                 if heard.is_err() {
                     reply(ControlFlow::Break(()));
                 }
@@ -112,6 +112,13 @@ fn listen(
             Err(RecvTimeoutError::Disconnected) => return heard,
         }
     }
+}
+
+/// The exception of a signal that came, if one did.
+// The method itself is not general enough in its lifetime to be passed.
+#[allow(clippy::redundant_closure_for_method_calls)]
+fn signals() -> PyResult<()> {
+    Python::attach(|py| py.check_signals())
 }
 
 /// Calls the callback.
