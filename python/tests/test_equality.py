@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.decomposition import PCA as Reference
+from sklearn.decomposition import TruncatedSVD
 from sklearn.preprocessing import StandardScaler
 
 from hbpca import PCA, read
@@ -163,6 +164,18 @@ def test_standardising_equals_a_pipeline(as_sparse):
     np.testing.assert_allclose(ours.components_, reference.components_, atol=1e-8)
     np.testing.assert_allclose(ours.transform(X if as_sparse else dense), reference.transform(prepared), atol=1e-7)
     np.testing.assert_allclose(ours.score(X if as_sparse else dense), reference.score(prepared), rtol=1e-9)
+
+
+def test_without_centring_it_is_a_truncated_svd():
+    X = sparse_counts(300, 40, 0.3)
+    ours = PCA(4, center=False, tol=1e-12).fit(X)
+    sigma, right = np.linalg.svd(X.toarray(), full_matrices=False)[1:]
+    np.testing.assert_allclose(ours.singular_values_, sigma[:4], rtol=1e-10)
+    np.testing.assert_allclose(ours.explained_variance_, sigma[:4] ** 2 / 299, rtol=1e-10)
+    np.testing.assert_allclose(np.abs(np.sum(ours.components_ * right[:4], axis=1)), 1, rtol=1e-10)
+    np.testing.assert_array_equal(ours.mean_, 0)
+    reference = TruncatedSVD(4, algorithm="arpack", random_state=0).fit(X)
+    np.testing.assert_allclose(np.abs(ours.transform(X)), np.abs(reference.transform(X)), atol=1e-6)
 
 
 def test_means_far_larger_than_deviations():
