@@ -96,7 +96,8 @@ fn dense<T: hbpca::Real + numpy::Element>(
     dict.set_item("values", PyArray1::from_vec(py, x.into_values()).reshape(shape)?)
 }
 
-/// The three arrays of SciPy's compressed rows. Columns below 2³¹ keep their bits; SciPy narrows the row starts itself.
+/// The three arrays of SciPy's compressed rows. Columns below 2³¹ keep their bits; the package narrows the row
+/// starts where they allow.
 // Vectors hold fewer than 2⁶³ entries.
 #[allow(clippy::cast_possible_wrap)]
 fn sparse<T: hbpca::Real + numpy::Element>(

@@ -74,6 +74,7 @@ impl Failure {
     }
 
     /// A file that cannot be written.
+    #[allow(clippy::needless_pass_by_value, reason = "callers hand over temporaries")]
     pub fn output(file: impl ToString, reason: impl ToString) -> Self {
         Self::Output { file: file.to_string(), reason: reason.to_string() }
     }

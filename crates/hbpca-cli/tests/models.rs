@@ -1,4 +1,5 @@
 //! Models through files: transform and back, checks that hold and checks that do not, warm starts.
+#![allow(clippy::unwrap_used, reason = "what cannot go on in a test has failed")]
 
 mod common;
 

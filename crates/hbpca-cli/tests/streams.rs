@@ -1,4 +1,5 @@
 //! Standard input, closed pipes, signals.
+#![allow(clippy::unwrap_used, reason = "what cannot go on in a test has failed")]
 
 mod common;
 

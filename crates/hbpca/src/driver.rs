@@ -120,6 +120,7 @@ pub struct Report {
 #[derive(Default)]
 pub struct Driver<'a> {
     limits: Limits,
+    read_before: RowsRead,
     reference: Option<&'a [f64]>,
     observers: Vec<&'a mut dyn Observer>,
 }
@@ -128,6 +129,13 @@ impl<'a> Driver<'a> {
     /// A driver that stops at these limits.
     pub fn new(limits: Limits) -> Self {
         Self { limits, ..Self::default() }
+    }
+
+    /// Counts on from what earlier runs read: it is part of the budget and of the history.
+    #[must_use]
+    pub fn having_read(mut self, read: RowsRead) -> Self {
+        self.read_before = read;
+        self
     }
 
     /// Records the error 1 − (wᵀu₁)² against a known eigenvector.
@@ -151,7 +159,7 @@ impl<'a> Driver<'a> {
         operator: &mut dyn CovarianceOperator,
     ) -> Result<Report, Error> {
         self.limits.check()?;
-        let mut operator = Counted::new(operator);
+        let mut operator = Counted::starting_at(operator, self.read_before);
         let (n, d, k) = (operator.n_rows(), operator.dim(), solver.n_components());
         if let Some(u1) = self.reference
             && u1.len() != d

@@ -61,7 +61,11 @@ def read(
             from scipy.sparse import csr_array
         except ImportError as error:
             raise ImportError(f"{os.fspath(path)} holds sparse data, which needs SciPy: pip install scipy") from error
-        X = csr_array((X, found["columns"], found["starts"]), shape=found["shape"])
+        # 32-bit indices where they reach, as SciPy itself does.
+        most = max(X.size, *found["shape"])
+        index = np.int32 if most <= np.iinfo(np.int32).max else np.int64
+        column_of, starts = (found[part].astype(index, copy=False) for part in ("columns", "starts"))
+        X = csr_array((X, column_of, starts), shape=found["shape"])
     labels = found["labels"]
     return Data(X, None if labels is None else np.asarray(labels), found["column_names"])
 

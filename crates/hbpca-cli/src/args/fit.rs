@@ -1,6 +1,7 @@
 //! `hbpca fit`.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
@@ -13,10 +14,10 @@ use super::{DataArgs, PreparationArgs, ThreadArgs, VerbosityArgs};
 pub struct FitArgs {
     #[command(flatten)]
     pub data: DataArgs,
-    /// Components to find
-    #[arg(short = 'k', value_name = "K", default_value_t = 1)]
-    pub k: usize,
-    /// Solver [default: covariance]
+    /// Components to find: a number, or a share of the variance such as 0.95
+    #[arg(short = 'k', value_name = "K|SHARE", default_value = "1")]
+    pub k: HowMany,
+    /// Solver [default: auto]
     #[arg(long, value_parser = solver_parser())]
     pub solver: Option<SolverKind>,
     #[command(flatten)]
@@ -32,9 +33,9 @@ pub struct FitArgs {
     #[arg(long, value_name = "S", help_heading = STOPPING)]
     pub max_seconds: Option<f64>,
 
-    /// Step size η of the stochastic solvers [default: 0.1]
-    #[arg(long, value_name = "X", help_heading = METHOD, allow_negative_numbers = true)]
-    pub eta: Option<f64>,
+    /// Step size η of the stochastic solvers [default: auto, from a sample of the rows]
+    #[arg(long, value_name = "X|auto", help_heading = METHOD, allow_negative_numbers = true)]
+    pub eta: Option<StepSize>,
     /// Where the momentum's λ₂ comes from [default: adaptive, or oracle when --lambda2 is given]
     #[arg(long, value_enum, help_heading = METHOD)]
     pub momentum: Option<MomentumArg>,
@@ -74,8 +75,54 @@ const METHOD: &str = "Method";
 const OUTPUT: &str = "Output";
 
 fn solver_parser() -> impl TypedValueParser<Value = SolverKind> {
-    PossibleValuesParser::new(SolverKind::ALL.map(SolverKind::name))
-        .try_map(|name| name.parse::<SolverKind>())
+    let names = [SolverKind::Auto].into_iter().chain(SolverKind::ALL).map(SolverKind::name);
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<SolverKind>())
+}
+
+/// `-k`: a number of components, or the share of the variance they are to explain.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum HowMany {
+    /// This many.
+    Count(usize),
+    /// As many as explain this share.
+    Share(f64),
+}
+
+impl FromStr for HowMany {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Ok(count) = text.parse() {
+            return Ok(Self::Count(count));
+        }
+        match text.parse::<f64>() {
+            Ok(share) if share > 0.0 && share < 1.0 => Ok(Self::Share(share)),
+            _ => {
+                Err("give a number of components such as 10, or a share of the variance such as 0.95"
+                    .to_owned())
+            }
+        }
+    }
+}
+
+/// `--eta`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum StepSize {
+    /// From a sample of the rows.
+    Auto,
+    /// This one.
+    Fixed(f64),
+}
+
+impl FromStr for StepSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        text.parse().map(Self::Fixed).map_err(|_| "give a step size such as 0.1, or auto".to_owned())
+    }
 }
 
 /// `--momentum`.

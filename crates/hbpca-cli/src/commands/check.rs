@@ -164,8 +164,7 @@ fn report(object: &Object, model: &str, data: &str) -> String {
         ("orthonormality loss", number::small(object.certificate.orthonormality_loss)),
         ("certificate", format!("{}", object.certificate)),
     ]);
-    for fault in &object.faults {
-        text += &format!("fault: {fault}\n");
-    }
+    let faults = object.faults.iter().flat_map(|fault| ["fault: ", fault, "\n"]);
+    text.extend(faults);
     text
 }

@@ -90,9 +90,9 @@ impl<'a> Demo<'a> {
 
     fn config(&self, solver: SolverKind) -> FitConfig {
         let eta = match solver {
-            SolverKind::VrHbPower => best_step_size(&self.problem).eta,
-            SolverKind::Oja | SolverKind::VrPca => best_step_size_vr_pca(&self.problem).eta,
-            _ => FitConfig::default().eta,
+            SolverKind::VrHbPower => Some(best_step_size(&self.problem).eta),
+            SolverKind::Oja | SolverKind::VrPca => Some(best_step_size_vr_pca(&self.problem).eta),
+            _ => None,
         };
         let momentum = MomentumChoice::Oracle(self.problem.lambda2());
         FitConfig {

@@ -16,8 +16,7 @@ use crate::plan::{self, FitPlan, Loaded};
 /// Runs `hbpca fit`.
 pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
     plan::use_threads(&args.threads)?;
-    let FitPlan { source, config, chosen_because, idle_flags, model, mut trace, json, verbosity } =
-        FitPlan::new(args)?;
+    let FitPlan { source, config, idle_flags, model, mut trace, json, verbosity } = FitPlan::new(args)?;
     let loaded = source.read(verbosity)?;
     plan::refuse_huge_covariance(&config, loaded.data.matrix.n_cols())?;
 
@@ -33,14 +32,14 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
 
     // Files first: a reader of the table that went away must not cost the model.
     if let Some(file) = model {
-        StoredModel::of_fit(&fit, chosen_because, limits.tol).write(file)?;
+        StoredModel::of_fit(&fit, &fit.chosen_because, limits.tol).write(file)?;
     }
     trace.map_or(Ok(()), Trace::finish)?;
     let nnz = loaded.data.matrix.nnz();
     if json {
-        json::print(&json::FitObject::new(&fit, nnz, chosen_because, limits.tol, loaded.seconds))?;
+        json::print(&json::FitObject::new(&fit, nnz, &fit.chosen_because, limits.tol, loaded.seconds))?;
     } else {
-        output::print(&report(&fit, &loaded, chosen_because))?;
+        output::print(&report(&fit, &loaded))?;
     }
     if verbosity > Verbosity::Quiet {
         let names = loaded.data.column_names.as_deref();
@@ -50,8 +49,8 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
 }
 
 /// What a person reads.
-fn report(fit: &Fit, loaded: &Loaded, chosen_because: &str) -> String {
-    let (model, certificate) = (&fit.model, &fit.certificate);
+fn report(fit: &Fit, loaded: &Loaded) -> String {
+    let (model, certificate, chosen_because) = (&fit.model, &fit.certificate, &fit.chosen_because);
     let mut table = Table::new(&[
         ("component", Side::Right),
         ("eigenvalue", Side::Right),

@@ -58,19 +58,12 @@ fn shown(verbosity: Verbosity) -> bool {
 }
 
 fn message(record: &Record, forecast: &Forecast, left: Option<f64>) -> String {
-    let mut text = format!(
-        "{} · θ {} · residual {}",
-        number::plural((record.passes * 10.0).round() / 10.0, "pass", "passes"),
-        number::value(record.theta),
-        number::small(record.residual),
-    );
-    if let Some(digits) = forecast.digits_per_pass {
-        text += &format!(" · {} digits/pass", number::short(digits));
-    }
-    if let Some(left) = left {
-        text += &format!(" · {} left", number::seconds(left));
-    }
-    text
+    let passes = number::plural((record.passes * 10.0).round() / 10.0, "pass", "passes");
+    let theta = format!("θ {}", number::value(record.theta));
+    let residual = format!("residual {}", number::small(record.residual));
+    let rate = forecast.digits_per_pass.map(|digits| format!("{} digits/pass", number::short(digits)));
+    let left = left.map(|left| format!("{} left", number::seconds(left)));
+    [Some(passes), Some(theta), Some(residual), rate, left].into_iter().flatten().collect::<Vec<_>>().join(" · ")
 }
 
 /// How far the run is, and how fast.

@@ -29,11 +29,9 @@ pub fn plot(eigenvalues: &[f64], ratios: &[f64]) -> String {
             bar(if largest > 0.0 { eigenvalue / largest } else { 0.0 }),
         ]);
     }
-    let mut text = table.render();
-    if eigenvalues.len() > SHOWN {
-        text.push_str(&format!("… and {} more\n", eigenvalues.len() - SHOWN));
-    }
-    text
+    let more = eigenvalues.len().saturating_sub(SHOWN);
+    let rest = if more > 0 { format!("… and {more} more\n") } else { String::new() };
+    table.render() + &rest
 }
 
 fn bar(share: f64) -> String {

@@ -41,10 +41,11 @@ impl Table {
                 if !line.is_empty() {
                     line.push_str("  ");
                 }
-                match side {
-                    Side::Left => line.push_str(&format!("{cell:<width$}")),
-                    Side::Right => line.push_str(&format!("{cell:>width$}")),
-                }
+                // `{:<}` and `{:>}` pad by characters, as counted above.
+                line += &match side {
+                    Side::Left => format!("{cell:<width$}"),
+                    Side::Right => format!("{cell:>width$}"),
+                };
             }
             text.push_str(line.trim_end());
             text.push('\n');
@@ -56,7 +57,8 @@ impl Table {
 /// Facts under each other: names on the left, values on the right of them.
 pub fn facts(facts: &[(&str, String)]) -> String {
     let width = facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    facts.iter().map(|(name, value)| format!("{name:<width$}  {value}\n")).collect()
+    let line = |(name, value): &(&str, String)| format!("{name:<width$}  {value}\n");
+    facts.iter().map(line).collect::<Vec<_>>().concat()
 }
 
 #[cfg(test)]

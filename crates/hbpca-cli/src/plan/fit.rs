@@ -4,7 +4,7 @@ use hbpca::{Batch, FitConfig, Limits, MomentumChoice, SolverKind};
 use hbpca_io::OutputFile;
 
 use super::{Source, create, open_model};
-use crate::args::{FitArgs, MomentumArg};
+use crate::args::{FitArgs, HowMany, MomentumArg, StepSize};
 use crate::exit::Failure;
 use crate::output::number;
 use crate::output::say::Verbosity;
@@ -16,8 +16,6 @@ pub struct FitPlan {
     pub source: Source,
     /// The choices.
     pub config: FitConfig,
-    /// Why this solver.
-    pub chosen_because: &'static str,
     /// Flags that were given and have no effect on this solver.
     pub idle_flags: Vec<&'static str>,
     /// Where the model goes.
@@ -39,13 +37,8 @@ impl FitPlan {
         if let Some(path) = &args.start {
             config.start = Some(open_model(path)?.model.vectors());
         }
-        let chosen_because = match args.solver {
-            Some(_) => "asked for by --solver",
-            None => "the default",
-        };
         Ok(Self {
             source,
-            chosen_because,
             idle_flags: idle_flags(args, config.solver),
             config,
             model: args.output.as_deref().map(create).transpose()?,
@@ -74,8 +67,13 @@ pub fn refuse_huge_covariance(config: &FitConfig, d: usize) -> Result<(), Failur
 
 fn config(args: &FitArgs) -> Result<FitConfig, Failure> {
     let default = FitConfig::default();
+    let (k, variance_share) = match args.k {
+        HowMany::Count(k) => (k, None),
+        HowMany::Share(share) => (default.k, Some(share)),
+    };
     Ok(FitConfig {
-        k: args.k,
+        k,
+        variance_share,
         solver: args.solver.unwrap_or(default.solver),
         preprocessing: (&args.preparation).into(),
         limits: Limits {
@@ -84,7 +82,10 @@ fn config(args: &FitArgs) -> Result<FitConfig, Failure> {
             max_seconds: args.max_seconds.unwrap_or(default.limits.max_seconds),
             ..default.limits
         },
-        eta: args.eta.unwrap_or(default.eta),
+        eta: args.eta.and_then(|eta| match eta {
+            StepSize::Auto => None,
+            StepSize::Fixed(eta) => Some(eta),
+        }),
         momentum: momentum(args)?,
         batch: args.batch.unwrap_or(default.batch),
         epoch: args.epoch.unwrap_or(default.epoch),

@@ -93,7 +93,7 @@ fn find(path: &Path) -> Result<(), Failure> {
 
 /// The first part's name without its folder, and how many there are besides.
 fn name(paths: &[PathBuf]) -> String {
-    let first = paths.first().map(PathBuf::as_path).unwrap_or(Path::new(""));
+    let first = paths.first().map_or(Path::new(""), PathBuf::as_path);
     let first = first.file_name().map_or_else(|| first.to_string_lossy(), |x| x.to_string_lossy());
     match paths.len() {
         0 | 1 => first.into_owned(),

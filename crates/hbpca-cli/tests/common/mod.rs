@@ -1,5 +1,6 @@
 //! A folder with data, and the real binary in it.
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::unwrap_used, reason = "what cannot go on in a test has failed")]
 
 use std::path::{Path, PathBuf};
 use std::process::Output;

@@ -11,13 +11,15 @@ use crate::driver::Stopwatch;
 use crate::matrix::{ColumnStatistics, Matrix, Preprocessing, Replacement, RowMap, Sampler};
 use crate::observe::{Observer, Record};
 use crate::policy::{
-    AdaptiveMomentum, Batch, Momentum, OracleMomentum, Start, Suggestion, suggest_step_size,
+    AdaptiveMomentum, Batch, Momentum, OracleMomentum, Start, Suggestion, most_rows_read, suggest_step_size,
 };
 use crate::solver::{
     Anchored, AnchoredSizes, CovarianceSolver, Epoch, Krylov, KrylovSizes, Oja, Power, PowerM, Solver,
     VrHbPower, VrPca, VrPowerM,
 };
-use crate::{Block, Certificate, Covariance, Driver, Error, Limits, Model, Outcome, Report, Summary};
+use crate::{
+    Block, Certificate, Covariance, Driver, Error, Limits, Model, Outcome, Report, RowsRead, Summary,
+};
 
 /// Where the momentum's λ₂ comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -192,28 +194,25 @@ impl FitConfig {
             Some(weights) => Covariance::with_map_and_weights(matrix, map.clone(), weights)?,
         };
         let mut run = self.clone();
-        let mut earlier = Reading::default();
+        let mut read = RowsRead::default();
         let (report, chosen_because) = loop {
             let (solver, chosen_because) = run.choose(matrix);
             run.solver = solver;
-            if run.eta.is_none() && solver.needs_step_size() {
+            if run.eta.is_none() && solver.needs_step_size() && run.can_afford_suggestion(matrix) {
                 let suggestion = run.suggest_step_size(matrix, &map)?;
-                earlier.passes += suggestion.passes;
+                read.rows += suggestion.rows_read;
                 run.eta = Some(suggestion.eta);
             }
-            let mut driver = Driver::new(run.limits.clone());
+            let mut driver = Driver::new(run.limits.clone()).having_read(read);
             for observer in &mut *observers {
                 driver = driver.observer(&mut **observer);
             }
             let mut solver = run.solver(matrix.n_rows(), matrix.n_cols())?;
             let report = driver.run(&mut *solver, &mut operator)?;
+            read = report.read;
             match run.grown(&report, map.total_variance(), matrix) {
                 None => break (report, chosen_because),
-                Some(larger) => {
-                    earlier.passes += report.passes;
-                    earlier.full_passes += report.read.full_passes;
-                    run = larger;
-                }
+                Some(larger) => run = larger,
             }
         };
         let (vectors, certificate) =
@@ -233,8 +232,8 @@ impl FitConfig {
             solver: run.solver,
             chosen_because,
             history: report.history,
-            passes: earlier.passes + report.passes,
-            full_passes: earlier.full_passes + report.read.full_passes,
+            passes: report.passes,
+            full_passes: report.read.full_passes,
             statistics_passes: 1.0,
             seconds: clock.seconds(),
             seed: self.seed,
@@ -250,6 +249,12 @@ impl FitConfig {
         }
     }
 
+    /// Whether the budget has room for the sample that tells the step size, and a first look.
+    fn can_afford_suggestion(&self, matrix: &Matrix<'_>) -> bool {
+        let rows = most_rows_read(matrix.n_rows(), matrix.n_cols());
+        self.limits.max_passes >= 1.0 + rows as f64 / matrix.n_rows() as f64
+    }
+
     fn suggest_step_size(&self, matrix: &Matrix<'_>, map: &RowMap) -> Result<Suggestion, Error> {
         let epoch = Epoch::new(self.epoch)?;
         let batch = self.batch.rows(matrix.n_rows())?;
@@ -261,8 +266,8 @@ impl FitConfig {
         let share = self.variance_share?;
         let most = matrix.n_rows().min(matrix.n_cols());
         let explained: f64 = report.certificate.eigenvalues.iter().sum();
-        let enough =
-            explained >= share * total_variance || self.k == most || report.outcome == Outcome::Interrupted;
+        let spent = report.passes + 1.0 > self.limits.max_passes || report.outcome == Outcome::Interrupted;
+        let enough = explained >= share * total_variance || self.k == most || spent;
         (!enough).then(|| Self {
             k: (2 * self.k.max(4)).min(most),
             start: Some(report.vectors.clone()),
@@ -320,13 +325,6 @@ impl FitConfig {
             }
         })
     }
-}
-
-/// What was read before the last run.
-#[derive(Default)]
-struct Reading {
-    passes: f64,
-    full_passes: u64,
 }
 
 #[cfg(test)]

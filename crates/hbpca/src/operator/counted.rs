@@ -29,7 +29,12 @@ pub struct Counted<O> {
 impl<O: CovarianceOperator> Counted<O> {
     /// Starts counting at zero.
     pub fn new(operator: O) -> Self {
-        Self { operator, read: RowsRead::default() }
+        Self::starting_at(operator, RowsRead::default())
+    }
+
+    /// Goes on counting from what was read before.
+    pub fn starting_at(operator: O, read: RowsRead) -> Self {
+        Self { operator, read }
     }
 
     /// What was read so far.

@@ -5,15 +5,26 @@ use crate::solver::{Epoch, Krylov, KrylovSizes};
 use crate::theory::{GradientVariance, Problem, best_step_size, best_step_size_vr_pca};
 use crate::{Covariance, Driver, Error, Limits, Replacement, Sampler, SolverKind};
 
-/// A step size and the passes its finding read.
+/// A step size and the rows its finding read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Suggestion {
     pub(crate) eta: f64,
-    pub(crate) passes: f64,
+    pub(crate) rows_read: u64,
 }
 
 /// Rows that tell λ₁, λ₂ and K well enough: the best η depends on them slowly.
 const ROWS: usize = 2000;
+
+/// Relative accuracy of K, and passes over the sample for its spectrum.
+const VARIANCE_TOL: f64 = 0.05;
+const SPECTRUM_PASSES: f64 = 30.0;
+
+/// Rows that [`suggest_step_size`] reads at most, sample rows counted each time they are read: K takes one pass over the
+/// sample and three for each of at most 2 + ln(d)·√(2.575/tol) steps.
+pub(crate) fn most_rows_read(n: usize, d: usize) -> usize {
+    let steps = 2.0 + (d as f64).ln() * (2.575 / VARIANCE_TOL).sqrt();
+    ROWS.min(n) * (1.0 + 3.0 * steps + SPECTRUM_PASSES).ceil() as usize
+}
 
 /// The η that minimises the theory's contraction for batches of `batch` rows and epochs of `epoch` steps.
 pub(crate) fn suggest_step_size(
@@ -29,7 +40,7 @@ pub(crate) fn suggest_step_size(
     let rows = ROWS.min(n);
     let sample = matrix.select_rows(Sampler::new(n, rows, Replacement::Without, seed)?.draw());
 
-    let variance = GradientVariance::measure(&sample, map, 0.05, seed)?;
+    let variance = GradientVariance::measure(&sample, map, VARIANCE_TOL, seed)?;
     let correction = match replacement {
         Replacement::With => 1.0,
         Replacement::Without => (n - batch) as f64 / (n.max(2) - 1) as f64,
@@ -37,10 +48,10 @@ pub(crate) fn suggest_step_size(
     let noise = variance.of_one_row() / batch as f64 * correction;
 
     let k = 2.min(d);
-    let limits = Limits { tol: 1e-3, max_passes: 30.0, ..Limits::default() };
+    let limits = Limits { tol: 1e-3, max_passes: SPECTRUM_PASSES, ..Limits::default() };
     let mut krylov = Krylov::new(d, k, KrylovSizes::suiting(k), seed, None)?;
     let spectrum = Driver::new(limits).run(&mut krylov, &mut Covariance::with_map(&sample, map.clone()))?;
-    let passes = (variance.passes() as f64 + spectrum.passes) * rows as f64 / n as f64;
+    let rows_read = variance.passes() as u64 * rows as u64 + spectrum.read.rows;
 
     let lambda1 = spectrum.certificate.eigenvalues[0];
     // Without a gap there is no best step; a small one stands in.
@@ -50,5 +61,5 @@ pub(crate) fn suggest_step_size(
         Ok(problem) => best_step_size_vr_pca(&problem).eta,
         Err(_) => 1.0, // no variance at all: every vector is an eigenvector
     };
-    Ok(Suggestion { eta, passes })
+    Ok(Suggestion { eta, rows_read })
 }

@@ -125,7 +125,7 @@ impl Solver for CovarianceSolver {
                 self.images.values_mut()[j * k + c] = product[(j, c)] * scale;
             }
         }
-super::sort_descending(&mut self.vectors, &mut self.images);
+        super::sort_descending(&mut self.vectors, &mut self.images);
         self.next =
             if k < d { Next::Proved(lambda[d - 1 - k] * scale + self.image_error) } else { Next::Nothing };
         Ok(())

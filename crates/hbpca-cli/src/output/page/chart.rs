@@ -93,14 +93,14 @@ impl LineChart<'_> {
                 bottom + 18.0
             );
         }
-        let middle = (LEFT + right) / 2.0;
+        let middle = f64::midpoint(LEFT, right);
         let _ = writeln!(
             svg,
             "<text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
             HEIGHT - 8.0,
             escape(self.x_label)
         );
-        let middle = (TOP + bottom) / 2.0;
+        let middle = f64::midpoint(TOP, bottom);
         let _ = writeln!(
             svg,
             "<text transform=\"translate(14 {middle}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
@@ -163,7 +163,8 @@ impl Scale {
         let magnitude = 10_f64.powf(rough.log10().floor());
         let step =
             [1.0, 2.0, 5.0, 10.0].map(|x| x * magnitude).into_iter().find(|x| *x >= rough).unwrap_or(rough);
-        (0..).map(|i| f64::from(i) * step).take_while(|x| *x <= self.x_max * (1.0 + 1e-9)).collect()
+        let count = (self.x_max / step * (1.0 + 1e-9)) as u32;
+        (0..=count).map(|i| f64::from(i) * step).collect()
     }
 }
 

@@ -72,22 +72,19 @@ impl Page {
     }
 
     fn table(&self) -> String {
-        let rows: String = self
-            .runs
-            .iter()
-            .map(|run| {
-                format!(
-                    "<tr><th scope=\"row\">{}</th><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
-                     <td class=\"n\">{}</td><td>{}</td></tr>\n",
-                    escape(run.name),
-                    escape(&run.parameters),
-                    number::short(run.passes),
-                    number::seconds(run.seconds),
-                    number::small(run.error),
-                    escape(&run.outcome),
-                )
-            })
-            .collect();
+        let row = |run: &Run| {
+            format!(
+                "<tr><th scope=\"row\">{}</th><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>\
+                 <td class=\"n\">{}</td><td>{}</td></tr>\n",
+                escape(run.name),
+                escape(&run.parameters),
+                number::short(run.passes),
+                number::seconds(run.seconds),
+                number::small(run.error),
+                escape(&run.outcome),
+            )
+        };
+        let rows = self.runs.iter().map(row).collect::<Vec<_>>().concat();
         format!(
             "<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\">solver</th><th scope=\"col\">parameters</th>\
              <th scope=\"col\" class=\"n\">passes</th><th scope=\"col\" class=\"n\">time</th>\

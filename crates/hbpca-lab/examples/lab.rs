@@ -1,0 +1,31 @@
+//! The laboratory's subcommands as a program of their own, for those who work on the laboratory.
+
+use clap::Parser;
+use hbpca_lab::LabError;
+use hbpca_lab::cli::{CompareArgs, PlotArgs, ReproduceArgs};
+
+#[derive(Debug, Parser)]
+enum Command {
+    /// Reproduce the paper
+    Reproduce(ReproduceArgs),
+    /// Race the solvers on a file
+    Compare(CompareArgs),
+    /// Plot a trace or a file of scores
+    Plot(PlotArgs),
+}
+
+fn main() {
+    let no_models = |_: &std::path::Path| Err(LabError::Usage("models are plotted by `hbpca plot`".into()));
+    let done = match Command::parse() {
+        Command::Reproduce(args) => args.run(),
+        Command::Compare(args) => args.run(),
+        Command::Plot(args) => args.run(no_models).map(|()| String::new()),
+    };
+    match done {
+        Ok(text) => println!("{text}"),
+        Err(error) => {
+            eprintln!("error: {error}");
+            std::process::exit(2);
+        }
+    }
+}

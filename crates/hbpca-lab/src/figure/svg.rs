@@ -1,0 +1,235 @@
+//! Figures as SVG.
+//!
+//! The backend works in whole pixels, so figures are drawn at [`FINE`] times their size and shown smaller: lines stay smooth.
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::chart::{Dash, Figure, Mark, Panel, Scale, Series};
+use super::text::{power_of_ten, significant};
+use crate::LabError;
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+
+pub(super) const FINE: i32 = 4;
+const PANEL: (i32, i32) = (400, 290);
+const LEGEND_LINE: i32 = 22;
+
+pub(super) fn failed(error: impl std::fmt::Display) -> LabError {
+    LabError::Drawing(error.to_string())
+}
+
+/// A count as the signed number that drawing takes; counts beyond its range cannot be drawn anyway.
+pub(super) fn pixels(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+pub(super) fn font(size: i32) -> FontDesc<'static> {
+    ("sans-serif", size * FINE).into_font()
+}
+
+fn colour(series: &Series) -> RGBColor {
+    let [r, g, b] = series.style.colour;
+    RGBColor(r, g, b)
+}
+
+/// The figure as SVG.
+pub fn svg(figure: &Figure) -> Result<String, LabError> {
+    let columns = figure.columns.clamp(1, figure.panels.len().max(1));
+    let rows = figure.panels.len().div_ceil(columns);
+    let entries = legend_entries(figure);
+    let width = PANEL.0 * pixels(columns);
+    let legend = legend_places(&entries, width);
+    let legend_height = legend.last().map_or(0, |(_, y)| y + LEGEND_LINE) + 6;
+    let head = if figure.note.is_some() { 52 } else { 34 };
+    let height = head + PANEL.1 * pixels(rows) + legend_height;
+    draw(width, height, |root| {
+        heading(root, &figure.title, figure.note.as_deref())?;
+        let (_, below) = root.split_vertically(head * FINE);
+        let (middle, foot) = below.split_vertically(PANEL.1 * pixels(rows) * FINE);
+        for (area, panel) in middle.split_evenly((rows, columns)).iter().zip(&figure.panels) {
+            draw_panel(area, panel)?;
+        }
+        for ((x, y), series) in legend.iter().zip(&entries) {
+            draw_entry(&foot, *x, *y, series)?;
+        }
+        Ok(())
+    })
+}
+
+/// Draws on a white page of the given size.
+pub(super) fn draw(
+    width: i32,
+    height: i32,
+    content: impl FnOnce(&Area<'_>) -> Result<(), LabError>,
+) -> Result<String, LabError> {
+    let size = |x: i32| u32::try_from(x * FINE).map_err(failed);
+    let (wide, high) = (size(width)?, size(height)?);
+    let mut text = String::new();
+    {
+        let root = SVGBackend::with_string(&mut text, (wide, high)).into_drawing_area();
+        root.fill(&WHITE).map_err(failed)?;
+        content(&root)?;
+        root.present().map_err(failed)?;
+    }
+    let fine = format!("width=\"{wide}\" height=\"{high}\"");
+    Ok(text.replacen(&fine, &format!("width=\"{width}\" height=\"{height}\""), 1))
+}
+
+pub(super) fn heading(root: &Area<'_>, title: &str, note: Option<&str>) -> Result<(), LabError> {
+    let left = 12 * FINE;
+    root.draw(&Text::new(title.to_owned(), (left, 10 * FINE), font(17))).map_err(failed)?;
+    if let Some(note) = note {
+        let style = font(12).color(&RGBColor(170, 50, 0));
+        root.draw(&Text::new(note.to_owned(), (left, 33 * FINE), style)).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// One entry for every label, in the order of appearance.
+fn legend_entries(figure: &Figure) -> Vec<&Series> {
+    let mut entries: Vec<&Series> = Vec::new();
+    for series in figure.panels.iter().flat_map(|panel| &panel.series) {
+        if !series.label.is_empty() && !entries.iter().any(|entry| entry.label == series.label) {
+            entries.push(series);
+        }
+    }
+    entries
+}
+
+/// Left upper corners of the entries, in lines that fit the width.
+fn legend_places(entries: &[&Series], width: i32) -> Vec<(i32, i32)> {
+    let (mut x, mut y) = (14, 4);
+    let mut places = Vec::new();
+    for entry in entries {
+        let wide = 52 + 8 * pixels(entry.label.chars().count());
+        if x + wide > width && x > 14 {
+            (x, y) = (14, y + LEGEND_LINE);
+        }
+        places.push((x, y));
+        x += wide;
+    }
+    places
+}
+
+fn draw_entry(area: &Area<'_>, x: i32, y: i32, series: &Series) -> Result<(), LabError> {
+    let middle = (y + 8) * FINE;
+    let (from, to) = ((x * FINE, middle), ((x + 30) * FINE, middle));
+    let stroke = colour(series).stroke_width(2 * FINE as u32);
+    match (series.mark, series.style.dash) {
+        (Mark::Line, Dash::Solid) => area.draw(&PathElement::new([from, to], stroke)).map_err(failed)?,
+        (Mark::Line, dash) => {
+            let (on, off) = dash_lengths(dash);
+            let mut at = from.0;
+            while at < to.0 {
+                let end = (at + on).min(to.0);
+                area.draw(&PathElement::new([(at, middle), (end, middle)], stroke)).map_err(failed)?;
+                at += on + off;
+            }
+        }
+        _ => {
+            let dot = Circle::new((from.0 + 15 * FINE, middle), 4 * FINE, colour(series).filled());
+            area.draw(&dot).map_err(failed)?;
+        }
+    }
+    let style = font(13).color(&BLACK).pos(Pos::new(HPos::Left, VPos::Center));
+    area.draw(&Text::new(series.label.clone(), (to.0 + 6 * FINE, middle), style)).map_err(failed)
+}
+
+fn dash_lengths(dash: Dash) -> (i32, i32) {
+    match dash {
+        Dash::Solid => (1, 0),
+        Dash::Dashed => (10 * FINE, 5 * FINE),
+        Dash::Dotted => (3 * FINE, 5 * FINE),
+    }
+}
+
+fn tick(scale: Scale, value: f64) -> String {
+    match scale {
+        Scale::Linear => {
+            let text = significant(value);
+            if text.contains('.') {
+                text.trim_end_matches('0').trim_end_matches('.').to_owned()
+            } else {
+                text
+            }
+        }
+        // Ticks between powers of ten would need labels such as 10^−1.5.
+        Scale::Log if (value - value.round()).abs() > 1e-9 => String::new(),
+        Scale::Log => power_of_ten(value.round() as i32),
+    }
+}
+
+fn draw_panel(area: &Area<'_>, panel: &Panel) -> Result<(), LabError> {
+    let ((x0, x1), (y0, y1)) = panel.ranges();
+    let from_zero =
+        panel.series.iter().any(|series| series.mark == Mark::Bars) || panel.x_label.starts_with("passes");
+    let x_low = if from_zero && panel.x_scale == Scale::Linear { x0.min(0.0) } else { x0 };
+    let margin = 0.03 * (y1 - y0);
+    let y_low = if panel.y_scale == Scale::Linear && y0 >= 0.0 { 0.0 } else { y0 - margin };
+    let mut chart = ChartBuilder::on(area)
+        .caption(&panel.title, font(15))
+        .margin(8 * FINE)
+        .margin_right(14 * FINE)
+        .x_label_area_size(38 * FINE)
+        .y_label_area_size(58 * FINE)
+        .build_cartesian_2d(x_low..x1, y_low..y1 + margin)
+        .map_err(failed)?;
+    chart
+        .configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(RGBColor(225, 225, 225).stroke_width(FINE as u32))
+        .axis_style(RGBColor(90, 90, 90).stroke_width(FINE as u32))
+        .set_all_tick_mark_size(4 * FINE)
+        .x_labels(7)
+        .y_labels(8)
+        .x_label_formatter(&|x| tick(panel.x_scale, *x))
+        .y_label_formatter(&|y| tick(panel.y_scale, *y))
+        .label_style(font(12))
+        .axis_desc_style(font(13))
+        .x_desc(panel.x_label.clone())
+        .y_desc(panel.y_label.clone())
+        .draw()
+        .map_err(failed)?;
+    for series in &panel.series {
+        let points: Vec<(f64, f64)> = series.points.iter().map(|point| panel.place(*point)).collect();
+        let drawn = |points: &[(f64, f64)]| -> Vec<(f64, f64)> {
+            points.iter().copied().filter(|(x, y)| x.is_finite() && y.is_finite()).collect()
+        };
+        if let Some(band) = &series.band {
+            let edge = |pick: fn(&(f64, f64)) -> f64| {
+                let ends =
+                    series.points.iter().zip(band).map(|(point, band)| panel.place((point.0, pick(band))));
+                drawn(&ends.collect::<Vec<_>>())
+            };
+            let mut outline = edge(|band| band.0);
+            outline.extend(edge(|band| band.1).into_iter().rev());
+            if outline.len() > 2 {
+                let shade = Polygon::new(outline, colour(series).mix(0.18).filled());
+                chart.draw_series([shade]).map_err(failed)?;
+            }
+        }
+        let points = drawn(&points);
+        let stroke = colour(series).stroke_width(2 * FINE as u32);
+        match (series.mark, series.style.dash) {
+            (Mark::Line, Dash::Solid) => {
+                chart.draw_series(LineSeries::new(points, stroke)).map_err(failed)?;
+            }
+            (Mark::Line, dash) => {
+                let (on, off) = dash_lengths(dash);
+                chart.draw_series(DashedLineSeries::new(points, on, off, stroke)).map_err(failed)?;
+            }
+            (Mark::Dots, _) => {
+                let dot = |point| Circle::new(point, 2 * FINE, colour(series).mix(0.6).filled());
+                chart.draw_series(points.into_iter().map(dot)).map_err(failed)?;
+            }
+            (Mark::Bars, _) => {
+                let bar = |(x, y)| {
+                    Rectangle::new([(x - 0.38, 0.0), (x + 0.38, y)], colour(series).mix(0.75).filled())
+                };
+                chart.draw_series(points.into_iter().map(bar)).map_err(failed)?;
+            }
+        }
+    }
+    Ok(())
+}

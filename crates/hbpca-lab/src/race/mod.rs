@@ -1,0 +1,144 @@
+//! Races: the same data, the same budget, several solvers, several seeds.
+
+mod contender;
+mod csv;
+mod curve;
+mod grid;
+mod run;
+mod store;
+
+pub use contender::{Contender, Lambda2, StepScale};
+pub use csv::{looks_csv, searches_csv, seconds_csv};
+pub use curve::Curve;
+pub use grid::{GridPoint, Search, search};
+pub use run::{Look, Run, RunSpec, Track};
+pub use store::RunStore;
+
+use hbpca::SolverKind;
+
+use crate::LabError;
+use crate::experiment::RaceSpec;
+use crate::progress::Progress;
+use crate::reference::Reference;
+
+/// One solver in a race.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    /// Who ran.
+    pub contender: Contender,
+    /// Whether the paper has it in this figure.
+    pub extended: bool,
+    /// η, where the solver has one.
+    pub eta: Option<f64>,
+    /// How η was found, where it was searched here.
+    pub search: Option<Search>,
+    /// The runs, one a seed.
+    pub runs: Vec<Run>,
+    /// Their mean and spread.
+    pub curve: Curve,
+}
+
+/// A finished race on one data set.
+#[derive(Clone, Debug)]
+pub struct Race {
+    /// Name of the experiment.
+    pub experiment: String,
+    /// The data set's short name.
+    pub dataset: String,
+    /// The data set's name on figures.
+    pub title: String,
+    /// Rows of the files, where only some were used.
+    pub thinned_from: Option<usize>,
+    /// What is true of the data.
+    pub reference: Reference,
+    /// |S| in rows.
+    pub batch: usize,
+    /// m.
+    pub epoch: usize,
+    /// Budget.
+    pub passes: f64,
+    /// The error races are compared at.
+    pub target: f64,
+    /// The solvers.
+    pub lanes: Vec<Lane>,
+}
+
+impl Race {
+    /// Runs `spec` on a data set, taking finished runs from `store`.
+    pub fn run(
+        spec: &RaceSpec,
+        track: &Track<'_>,
+        store: &RunStore,
+        progress: &Progress,
+    ) -> Result<Self, LabError> {
+        let (dataset, reference) = (track.dataset, track.reference);
+        let batch = spec.batch()?.rows(reference.n)?;
+        let base = |contender| RunSpec {
+            contender,
+            eta: None,
+            batch,
+            epoch: spec.epoch,
+            seed: 0,
+            passes: dataset.passes,
+            floor: spec.floor,
+        };
+        let known = spec.extended.iter().filter_map(|name| name.parse::<Contender>().ok());
+        let contenders = spec.solvers.iter().map(|c| (*c, false)).chain(known.map(|c| (c, true)));
+        let mut lanes: Vec<Lane> = Vec::new();
+        for (contender, extended) in contenders {
+            let place = format!("{} {} {}", spec.name, dataset.id, contender);
+            let (eta, search) = step_size(spec, &lanes, contender, reference.eigenvalues[0], |eta, seed| {
+                progress.say(&format!("{place}: trying η = {eta:.3e}"));
+                store.obtain(track, &RunSpec { eta: Some(eta), seed, ..base(contender) })
+            })?;
+            let mut runs = Vec::new();
+            for seed in 0..spec.seeds {
+                progress.say(&format!("{place}: seed {} of {}", seed + 1, spec.seeds));
+                runs.push(store.obtain(track, &RunSpec { eta, seed, ..base(contender) })?);
+            }
+            let curve = Curve::new(&runs);
+            lanes.push(Lane { contender, extended, eta, search, runs, curve });
+        }
+        Ok(Self {
+            experiment: spec.name.clone(),
+            dataset: dataset.id.clone(),
+            title: dataset.title.clone(),
+            thinned_from: dataset.thinned_from,
+            reference: reference.clone(),
+            batch,
+            epoch: spec.epoch,
+            passes: dataset.passes,
+            target: spec.target,
+            lanes,
+        })
+    }
+
+    /// The lane of a contender written as in the experiment.
+    pub fn lane(&self, id: &str) -> Option<&Lane> {
+        let wanted: Contender = id.parse().ok()?;
+        self.lanes.iter().find(|lane| lane.contender == wanted)
+    }
+}
+
+/// η by search; for an adaptive heavy ball that of its oracle twin, where that one runs too.
+fn step_size(
+    spec: &RaceSpec,
+    lanes: &[Lane],
+    contender: Contender,
+    lambda1: f64,
+    mut run: impl FnMut(f64, u64) -> Result<Run, LabError>,
+) -> Result<(Option<f64>, Option<Search>), LabError> {
+    let scale = contender.step_scale();
+    if scale == StepScale::None {
+        return Ok((None, None));
+    }
+    let twin = Contender { solver: SolverKind::VrHbPower, lambda2: Lambda2::Oracle };
+    if contender.solver == twin.solver
+        && let Some(lane) = lanes.iter().find(|lane| lane.contender == twin)
+    {
+        return Ok((lane.eta, None));
+    }
+    let found =
+        search(&spec.grid, scale, lambda1, |eta, seed| Ok::<_, LabError>(run(eta, seed)?.digits_per_pass()))?;
+    Ok((Some(found.best.eta), Some(found)))
+}

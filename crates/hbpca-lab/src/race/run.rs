@@ -1,0 +1,123 @@
+//! One run: one solver, one step size, one seed, measured against the reference.
+
+use std::ops::ControlFlow;
+
+use hbpca::{
+    Batch, ColumnStatistics, Covariance, Driver, Event, FitConfig, Limits, MomentumChoice, Outcome, RowMap,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{Contender, Lambda2};
+use crate::LabError;
+use crate::dataset::Dataset;
+use crate::reference::Reference;
+
+/// Everything a run depends on besides the data.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RunSpec {
+    /// Who runs.
+    pub contender: Contender,
+    /// η, for solvers that have one.
+    pub eta: Option<f64>,
+    /// Rows of a mini-batch.
+    pub batch: usize,
+    /// m.
+    pub epoch: usize,
+    /// Seed of start vector and batches.
+    pub seed: u64,
+    /// Budget.
+    pub passes: f64,
+    /// The run stops at this error.
+    pub floor: f64,
+}
+
+/// An outer iterate of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Look {
+    /// Data read, divided by n.
+    pub passes: f64,
+    /// Seconds since the start.
+    pub seconds: f64,
+    /// 1 − (wᵀu₁)².
+    pub error: f64,
+    /// The momentum's λ₂.
+    pub lambda2: Option<f64>,
+}
+
+/// What a run did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Seed.
+    pub seed: u64,
+    /// η.
+    pub eta: Option<f64>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Its outer iterates.
+    pub looks: Vec<Look>,
+}
+
+impl Run {
+    /// Decimal digits won per pass: −log₁₀(error)/passes at the last look. Among runs that use up the same budget this
+    /// orders by final error; among runs that reach the floor, by the passes they took.
+    pub fn digits_per_pass(&self) -> f64 {
+        self.looks.last().map_or(0.0, |last| -last.error.max(f64::MIN_POSITIVE).log10() / last.passes)
+    }
+}
+
+/// A data set made ready: its covariance map is computed once for all runs.
+pub struct Track<'a> {
+    /// The data.
+    pub dataset: &'a Dataset,
+    /// What is true of it.
+    pub reference: &'a Reference,
+    map: RowMap,
+}
+
+impl<'a> Track<'a> {
+    /// Prepares `dataset`.
+    pub fn new(dataset: &'a Dataset, reference: &'a Reference) -> Result<Self, LabError> {
+        let map = dataset.preprocessing.row_map(&ColumnStatistics::new(&dataset.matrix)?);
+        Ok(Self { dataset, reference, map })
+    }
+
+    /// Runs.
+    pub fn run(&self, spec: &RunSpec) -> Result<Run, LabError> {
+        let matrix = &self.dataset.matrix;
+        let mut config = FitConfig {
+            solver: spec.contender.solver,
+            momentum: match spec.contender.lambda2 {
+                Lambda2::Adaptive => MomentumChoice::Adaptive,
+                Lambda2::Oracle => MomentumChoice::Oracle(self.reference.eigenvalues[1]),
+            },
+            batch: Batch::Rows(spec.batch),
+            epoch: spec.epoch,
+            seed: spec.seed,
+            ..FitConfig::default()
+        };
+        if let Some(eta) = spec.eta {
+            config.eta = eta;
+        }
+        let mut solver = config.solver(matrix.n_rows(), matrix.n_cols())?;
+        let mut operator = Covariance::with_map(matrix, self.map.clone());
+        let mut stop_at_floor = |event: &Event<'_>| match event {
+            Event::Looked { record, .. } if record.error.is_some_and(|error| error <= spec.floor) => {
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        };
+        let limits = Limits { tol: 0.0, max_passes: spec.passes, ..Limits::default() };
+        let report = Driver::new(limits)
+            .reference(&self.reference.u1)
+            .observer(&mut stop_at_floor)
+            .run(&mut *solver, &mut operator)?;
+        let looks = report.history.iter().map(|record| Look {
+            passes: record.passes,
+            seconds: record.seconds,
+            // An iterate that is no longer a number has lost everything.
+            error: record.error.filter(|error| error.is_finite()).map_or(1.0, |error| error.max(spec.floor)),
+            lambda2: record.lambda2,
+        });
+        Ok(Run { seed: spec.seed, eta: spec.eta, outcome: report.outcome, looks: looks.collect() })
+    }
+}

@@ -1,0 +1,166 @@
+//! Panels and heat maps as interactive charts of the plotly library.
+
+use plotly::common::{
+    ColorScale, ColorScaleElement, DashType, Fill, HoverInfo, Line, Marker, MarkerSymbol, Mode, Title,
+};
+use plotly::configuration::DisplayModeBar;
+use plotly::layout::{Axis, AxisType, HoverMode, Layout, Margin};
+use plotly::{Bar, Configuration, HeatMap as HeatTrace, Plot, Scatter};
+
+use crate::figure::chart::{Dash, HeatMap, Mark, Panel, Scale, Series};
+use crate::figure::heat_map::{position, shade};
+use crate::figure::text::significant;
+
+const CLEAR: &str = "rgba(0,0,0,0)";
+
+/// A panel as the JSON of a chart. Lines and their bands share a legend group, so that they come and go together.
+pub fn panel_json(panel: &Panel) -> String {
+    let mut plot = Plot::new();
+    for series in &panel.series {
+        if let Some(band) = &series.band {
+            let edge = |pick: fn(&(f64, f64)) -> f64, fill: bool| {
+                let x: Vec<f64> = series.points.iter().map(|point| point.0).collect();
+                let trace = Scatter::new(x, band.iter().map(pick).collect())
+                    .mode(Mode::Lines)
+                    .line(Line::new().width(0.0).color(CLEAR))
+                    .legend_group(&series.label)
+                    .show_legend(false)
+                    .hover_info(HoverInfo::Skip);
+                let [r, g, b] = series.style.colour;
+                if fill {
+                    trace.fill(Fill::ToNextY).fill_color(format!("rgba({r},{g},{b},0.18)"))
+                } else {
+                    trace
+                }
+            };
+            plot.add_trace(edge(|band| band.0, false));
+            plot.add_trace(edge(|band| band.1, true));
+        }
+        add_series(&mut plot, panel, series);
+    }
+    plot.set_layout(layout(panel));
+    plot.set_configuration(configuration());
+    plot.to_json()
+}
+
+fn add_series(plot: &mut Plot, panel: &Panel, series: &Series) {
+    let (x, y): (Vec<f64>, Vec<f64>) = series.points.iter().copied().unzip();
+    let hover = format!("%{{x:.4~g}} {}<br>%{{y:.3~g}}", panel.x_label);
+    let marker = Marker::new().color(series.style.hex()).size(6);
+    match series.mark {
+        Mark::Bars => {
+            let bars = Bar::new(x, y).name(&series.label).marker(marker).hover_template(hover);
+            plot.add_trace(bars.legend_group(&series.label));
+        }
+        Mark::Dots => {
+            let dots = Scatter::new(x, y).name(&series.label).mode(Mode::Markers).marker(marker.opacity(0.6));
+            plot.add_trace(dots.legend_group(&series.label).hover_template(hover));
+        }
+        Mark::Line => {
+            let dash = match series.style.dash {
+                Dash::Solid => DashType::Solid,
+                Dash::Dashed => DashType::Dash,
+                Dash::Dotted => DashType::Dot,
+            };
+            let line = Line::new().color(series.style.hex()).width(2.5).dash(dash);
+            let lines = Scatter::new(x, y).name(&series.label).mode(Mode::LinesMarkers).line(line);
+            let lines = lines.marker(Marker::new().color(series.style.hex()).size(4));
+            plot.add_trace(lines.legend_group(&series.label).hover_template(hover));
+        }
+    }
+}
+
+fn axis(label: &str, scale: Scale) -> Axis {
+    let axis = Axis::new().title(Title::with_text(label)).auto_margin(true).zero_line(false);
+    match scale {
+        Scale::Linear => axis,
+        Scale::Log => {
+            axis.type_(AxisType::Log).exponent_format(plotly::common::ExponentFormat::Power).dtick(1.0)
+        }
+    }
+}
+
+fn layout(panel: &Panel) -> Layout {
+    let y = axis(&panel.y_label, panel.y_scale);
+    // Errors span fifteen powers of ten: a label every third is enough.
+    let y = if panel.y_scale == Scale::Log { y.dtick(3.0) } else { y };
+    Layout::new()
+        .show_legend(false)
+        .hover_mode(HoverMode::Closest)
+        .margin(Margin::new().left(64).right(12).top(12).bottom(48))
+        .paper_background_color(CLEAR)
+        .plot_background_color(CLEAR)
+        .x_axis(axis(&panel.x_label, panel.x_scale))
+        .y_axis(y)
+}
+
+fn configuration() -> Configuration {
+    Configuration::new().responsive(true).display_logo(false).display_mode_bar(DisplayModeBar::Hover)
+}
+
+/// A heat map as the JSON of a chart, the marks as rings.
+pub fn heat_map_json(map: &HeatMap) -> String {
+    let columns: Vec<f64> = (0..map.x.len()).map(|i| i as f64).collect();
+    let rows: Vec<f64> = (0..map.y.len()).map(|i| i as f64).collect();
+    let anchors = (0..=8).map(|i| {
+        let [r, g, b] = shade(f64::from(i) / 8.0);
+        ColorScaleElement(f64::from(i) / 8.0, format!("rgb({r},{g},{b})"))
+    });
+    let names: Vec<String> = map.x.iter().map(|x| significant(*x)).collect();
+    let heat = HeatTrace::new(columns.clone(), rows.clone(), map.values.clone())
+        .name("final error")
+        .color_scale(ColorScale::Vector(anchors.collect()))
+        .hover_template("x = %{x}<br>|S| = %{y}<br>log₁₀ error %{z:.2f}");
+    let (mut mark_x, mut mark_y) = (Vec::new(), Vec::new());
+    for (row, mark) in map.marks.iter().enumerate() {
+        if let Some(x) = mark.and_then(|mark| position(&map.x, mark)) {
+            mark_x.push(x);
+            mark_y.push(row as f64);
+        }
+    }
+    let ring =
+        Marker::new().symbol(MarkerSymbol::CircleOpen).size(16).color("#D55E00").line(Line::new().width(3.0));
+    let marks = Scatter::new(mark_x, mark_y)
+        .name("theory's best step")
+        .mode(Mode::Markers)
+        .marker(ring)
+        .hover_info(HoverInfo::Name);
+    let mut plot = Plot::new();
+    plot.add_trace(heat);
+    plot.add_trace(marks);
+    let named = |label: &str, values: Vec<f64>, names: Vec<String>| {
+        Axis::new().title(Title::with_text(label)).tick_values(values).tick_text(names).auto_margin(true)
+    };
+    plot.set_layout(
+        Layout::new()
+            .show_legend(false)
+            .margin(Margin::new().left(64).right(12).top(12).bottom(48))
+            .paper_background_color(CLEAR)
+            .plot_background_color(CLEAR)
+            .x_axis(named(&map.x_label, columns, names))
+            .y_axis(named(&map.y_label, rows, map.y.clone())),
+    );
+    plot.set_configuration(configuration());
+    plot.to_json()
+}
+
+/// The library's script in its tag, from the dependency that carries it. Its second script, for typeset formulas, is not needed.
+pub fn library_script() -> String {
+    const END: &str = "</script>";
+    let both = Plot::offline_js_sources();
+    let end = both.find(END).map_or(both.len(), |at| at + END.len());
+    both[..end].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_library_comes_along_once_and_without_an_address() {
+        let script = library_script();
+        assert!(script.starts_with("<script") && script.ends_with("</script>"));
+        assert!(script.contains("plotly.js v") && script.len() > 1_000_000);
+        assert!(!script.contains("MathJax = {"));
+    }
+}

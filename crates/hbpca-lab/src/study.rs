@@ -1,0 +1,139 @@
+//! The paper's central trade-off made visible: the final error over step size × batch size.
+
+use hbpca::theory::{Problem, best_step_size};
+
+use crate::LabError;
+use crate::experiment::StudySpec;
+use crate::figure::chart::HeatMap;
+use crate::figure::text::{grouped, per_cent};
+use crate::progress::Progress;
+use crate::race::{Run, RunSpec, RunStore, Track};
+use crate::statistics::{log_spaced, mean};
+
+/// One batch size of a study.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StudyLine {
+    /// |S| in rows.
+    pub batch: usize,
+    /// m = n/|S|.
+    pub epoch: usize,
+    /// Mean log₁₀ error at the end of the budget, for every x.
+    pub log_errors: Vec<f64>,
+    /// Where the theory expects the best step, as x; nothing where its model has no answer.
+    pub theory: Option<f64>,
+}
+
+/// Final errors of one data set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Study {
+    /// The data set's short name.
+    pub dataset: String,
+    /// The data set's name on figures.
+    pub title: String,
+    /// Rows of the files, where only some were used.
+    pub thinned_from: Option<usize>,
+    /// The solver's name on figures.
+    pub solver: String,
+    /// n.
+    pub n: usize,
+    /// λ₁, which turns x into η.
+    pub lambda1: f64,
+    /// Passes of every run.
+    pub passes: f64,
+    /// Step sizes, as x = ηλ₁/(1 − η).
+    pub x: Vec<f64>,
+    /// Lines by increasing batch.
+    pub lines: Vec<StudyLine>,
+}
+
+impl Study {
+    /// Runs `spec` on a data set, taking finished runs from `store`.
+    pub fn run(
+        spec: &StudySpec,
+        track: &Track<'_>,
+        store: &RunStore,
+        progress: &Progress,
+    ) -> Result<Self, LabError> {
+        let reference = track.reference;
+        let [lambda1, lambda2] = reference.eigenvalues;
+        let scale = spec.solver.step_scale();
+        let x = log_spaced(spec.grid.smallest, spec.grid.largest, spec.grid.points);
+        let mut lines: Vec<StudyLine> = Vec::new();
+        for share in spec.batches()? {
+            let batch = share.rows(reference.n)?;
+            if lines.iter().any(|line| line.batch == batch) {
+                continue;
+            }
+            let epoch = (reference.n as f64 / batch as f64).round().max(2.0) as usize;
+            let mut log_errors = Vec::new();
+            for &x in &x {
+                progress.say(&format!("{} {}: |S| = {share}, x = {x:.3}", spec.name, track.dataset.id));
+                let run = |seed| {
+                    let eta = Some(scale.eta(x, lambda1));
+                    let (contender, passes, floor) = (spec.solver, spec.passes, spec.floor);
+                    store.obtain(track, &RunSpec { contender, eta, batch, epoch, seed, passes, floor })
+                };
+                let runs: Vec<Run> = (0..spec.seeds).map(run).collect::<Result<_, _>>()?;
+                let last: Vec<f64> =
+                    runs.iter().filter_map(|run| run.looks.last()).map(|look| look.error.log10()).collect();
+                log_errors.push(mean(&last));
+            }
+            let problem = Problem::new(lambda1, lambda2, reference.variance_of(batch), epoch);
+            let theory = problem.ok().map(|problem| scale.x(best_step_size(&problem).eta, lambda1));
+            lines.push(StudyLine { batch, epoch, log_errors, theory });
+        }
+        Ok(Self {
+            dataset: track.dataset.id.clone(),
+            title: track.dataset.title.clone(),
+            thinned_from: track.dataset.thinned_from,
+            solver: spec.solver.label(),
+            n: reference.n,
+            lambda1,
+            passes: spec.passes,
+            x,
+            lines,
+        })
+    }
+
+    /// The map of final errors, with the theory's best step drawn in.
+    pub fn heat_map(&self, note: Option<String>) -> HeatMap {
+        let line = |line: &StudyLine| {
+            let share = per_cent(line.batch as f64 / self.n as f64);
+            format!("{share} ({})", grouped(line.batch))
+        };
+        HeatMap {
+            title: format!("{} on {}: error after {} passes", self.solver, self.title, self.passes),
+            note,
+            x_label: "step size, x = ηλ₁/(1 − η)".into(),
+            x: self.x.clone(),
+            y_label: "batch |S|, with m = n/|S|".into(),
+            y: self.lines.iter().map(line).collect(),
+            value_label: "mean log₁₀ of 1 − (w̃ᵀu₁)²; darker is better".into(),
+            values: self.lines.iter().map(|line| line.log_errors.clone()).collect(),
+            marks: self.lines.iter().map(|line| line.theory).collect(),
+            mark_label: "the best step by the theory's model (at the edge where it lies beyond)".into(),
+        }
+    }
+
+    /// The study as CSV.
+    pub fn csv(&self) -> String {
+        let cells = |line: &StudyLine, x: f64, error: f64| {
+            let theory = line.theory.map_or(String::new(), |x| format!("{x:e}"));
+            format!("{},{},{},{x:e},{error},{theory}", self.dataset, line.batch, line.epoch)
+        };
+        let of_line = |line: &StudyLine| -> Vec<String> {
+            self.x.iter().zip(&line.log_errors).map(|(x, error)| cells(line, *x, *error)).collect()
+        };
+        self.lines.iter().flat_map(of_line).flat_map(|cells| [cells, "\n".to_owned()]).collect()
+    }
+
+    /// Header of [`Study::csv`].
+    pub const CSV_HEADER: &'static str = "dataset,batch,epoch,x,mean_log10_error,theory_x\n";
+}
+
+impl StudyLine {
+    /// Column and value of the smallest error.
+    pub fn best(&self) -> Option<(usize, f64)> {
+        self.log_errors.iter().copied().enumerate().min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+}
