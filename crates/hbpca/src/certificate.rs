@@ -118,7 +118,8 @@ impl Certificate {
     }
 
     /// The part that concerns the first `count` components. Bounds on angles stay valid: fewer vectors have no smaller gaps.
-    pub(crate) fn leading(mut self, count: usize) -> Self {
+    #[must_use]
+    pub fn leading(mut self, count: usize) -> Self {
         self.eigenvalues.truncate(count);
         self.residuals.truncate(count);
         self.relative_residuals.truncate(count);

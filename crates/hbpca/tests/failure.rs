@@ -188,7 +188,7 @@ fn bad_weights_are_refused() {
     assert_eq!(text(&weights[1..]), "row weights, one for each row: 49 given where 50 are needed");
     weights[3] = -2.0;
     assert_eq!(text(&weights), "weight = -2 (row 3): weights must be finite and not negative");
-    assert_eq!(text(&[0.0; 50]), "weights = all 0: at least one row needs a positive weight");
+    assert_eq!(text(&[0.0; 50]), "weights = all zero: at least one row needs a positive weight");
 }
 
 #[test]

@@ -109,12 +109,12 @@ impl StoredModel {
     }
 
     /// The content of a model file.
-    fn to_bytes(&self) -> Result<Vec<u8>, String> {
+    pub fn to_bytes(&self) -> Result<Vec<u8>, String> {
         tensors::serialize(self, Header::of(self).to_json()?)
     }
 
     /// The model in a file's content, or what is wrong with it.
-    fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
         let (header, tensors) = tensors::deserialize(bytes)?;
         let summary = header.summary(tensors.eigenvalues.clone())?;
         let (k, d) = (summary.eigenvalues.len(), summary.d);

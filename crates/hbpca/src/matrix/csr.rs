@@ -138,6 +138,11 @@ impl<'a, T: Real> Csr<'a, T> {
     pub fn values(&self) -> &[T] {
         &self.values
     }
+
+    /// Row starts, columns and values themselves; borrowed ones are copied.
+    pub fn into_parts(self) -> (Vec<usize>, Vec<u32>, Vec<T>) {
+        (self.row_starts.into_owned(), self.columns.into_owned(), self.values.into_owned())
+    }
 }
 
 #[cfg(test)]

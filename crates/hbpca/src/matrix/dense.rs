@@ -100,6 +100,11 @@ impl<'a, T: Real> Dense<'a, T> {
     pub fn values(&self) -> &[T] {
         &self.values
     }
+
+    /// The values themselves; borrowed ones are copied.
+    pub fn into_values(self) -> Vec<T> {
+        self.values.into_owned()
+    }
 }
 
 #[cfg(test)]

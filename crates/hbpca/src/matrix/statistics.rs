@@ -258,7 +258,7 @@ pub(crate) fn check_weights(n: usize, weights: &[f64]) -> Result<(), Error> {
         return Err(Error::parameter("weight", value, "weights must be finite and not negative"));
     }
     if weights.iter().all(|w| *w == 0.0) {
-        return Err(Error::parameter("weights", "all 0", "at least one row needs a positive weight"));
+        return Err(Error::parameter("weights", "all zero", "at least one row needs a positive weight"));
     }
     Ok(())
 }

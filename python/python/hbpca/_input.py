@@ -1,0 +1,69 @@
+"""Arrays as the compiled half borrows them.
+
+| given | copied |
+|---|---|
+| C-contiguous rows of float32 or float64, writable or not, in memory or mapped | nothing |
+| rows with a gap between them (a slice of columns) | nothing |
+| SciPy CSR with sorted 32-bit indices | the n + 1 row starts |
+| SciPy CSR with 64-bit indices | row starts and column indices |
+| SciPy CSC or COO | converted to CSR |
+| Fortran order, reversed or strided columns, foreign byte order, unaligned memory | once, to C order |
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Dense(NamedTuple):
+    """Row l starts at l·stride of a contiguous run of values."""
+
+    values: np.ndarray
+    n: int
+    d: int
+    stride: int
+
+
+class Sparse(NamedTuple):
+    """SciPy's compressed rows."""
+
+    values: np.ndarray
+    starts: np.ndarray
+    columns: np.ndarray
+    d: int
+
+
+def matrix_of(X):
+    """Anything array-like or sparse as a two-dimensional array or CSR matrix of float32 or float64."""
+    X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"X has {X.ndim} dimensions where 2 are needed: reshape it to rows and columns")
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+
+def rows_of(X) -> Dense | Sparse:
+    """The rows of a validated matrix: a two-dimensional array, or a SciPy CSR matrix or array."""
+    return _dense(X) if isinstance(X, np.ndarray) else _sparse(X)
+
+
+def _sparse(X) -> Sparse:
+    if not X.has_canonical_format:
+        X = X.copy()  # the caller's matrix stays as it is
+        X.sum_duplicates()
+    return Sparse(X.data, X.indptr, X.indices, X.shape[1])
+
+
+def _dense(X) -> Dense:
+    n, d = X.shape
+    if not (X.dtype.isnative and X.flags.aligned):
+        X = np.require(X, X.dtype.newbyteorder("="), ["C_CONTIGUOUS", "ALIGNED"])
+    if not X.flags.c_contiguous:
+        stride, rest = divmod(X.strides[0], X.itemsize)
+        if rest == 0 and stride >= d and X.strides[1] == X.itemsize:
+            span = ((n - 1) * stride + d,)
+            flat = np.lib.stride_tricks.as_strided(X, span, (X.itemsize,), writeable=False)
+            return Dense(flat, n, d, stride)
+        X = np.ascontiguousarray(X)
+    return Dense(X.reshape(-1), n, d, d)

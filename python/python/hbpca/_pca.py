@@ -1,0 +1,364 @@
+"""The estimator."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hbpca import _display, _hbpca, _likelihood
+from hbpca._certificate import Certificate
+from hbpca._compat import (
+    HAVE_SKLEARN,
+    BaseEstimator,
+    CallbackSupportMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    ConvergenceWarning,
+    TransformerMixin,
+    check_is_fitted,
+    validate_data,
+    with_callbacks,
+)
+from hbpca._input import rows_of
+from hbpca._observers import FitTask, told_together
+from hbpca._progress import ProgressLine
+from hbpca._settings import Settings, seed_of, wanted_components
+
+_ADVICE = {
+    "budget": "Raise max_passes or max_seconds, raise tol, or choose solver='auto'.",
+    "stagnated": "The rounding of the products allows no smaller residual: raise tol.",
+    "interrupted": "A callback stopped the fit; call fit with warm_start=True to go on.",
+}
+
+
+class _Maps(NamedTuple):
+    """What `_hbpca.transform` reads."""
+
+    components: np.ndarray
+    shift: np.ndarray | None
+    scale: np.ndarray | None
+    variances: np.ndarray | None
+
+
+class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator):
+    """Principal components with a proof: a drop-in for `sklearn.decomposition.PCA`.
+
+    Works on dense and sparse data, in memory or mapped, without copying it and without making it dense.
+
+    Parameters
+    ----------
+    n_components : int, float or None, default=None
+        A number of components; or a share of the variance in (0, 1), which the fewest components that exceed it carry; or
+        `None` for all components whose variance is not zero to rounding, at most min(n_samples, n_features).
+    copy : bool, default=True
+        Accepted for compatibility: X is never changed and never copied where its layout allows.
+    whiten : bool, default=False
+        Divide scores by their standard deviation.
+    center : bool, default=True
+        Subtract the means; `False` gives a truncated SVD.
+    scale : {None, "std", "minmax"}, default=None
+        Divide each column by its standard deviation, as `StandardScaler` does, or by its range. Sparse data stays sparse.
+    solver : str, default="auto"
+        "auto", "covariance", "krylov" or "anchored"; for one component also "power", "power-m", "oja", "vr-pca",
+        "vr-power-m" and "vr-hb-power".
+    tol : float, default=1e-6
+        Residuals ‖Cw − θw‖ at most tol·θ₁ count as converged.
+    max_passes, max_seconds : float or None, default=None
+        No step is begun that would read more passes over the data, or after this time.
+    eta, momentum, lambda2, batch, epoch : default=None
+        Parameters of the paper's solvers: step size, "adaptive" or "oracle" momentum, the λ₂ of the latter, rows of a
+        mini-batch (a number, a share, or text such as "1%"), steps of an epoch.
+    random_state : int, numpy generator or None, default=None
+        Seed of the start vector and of the batches. `None` is a fixed seed: the same data give the same bits.
+    threads : int or None, default=None
+        Threads; `None` for all. The result does not depend on their number.
+    warm_start : bool, default=False
+        Start from the components of the last fit.
+    callback : callable or None, default=None
+        Called with a dict at each certified iterate; stops the fit by returning something true. For scikit-learn's own
+        callbacks (1.9) use `set_callbacks`.
+    verbose : int, default=0
+        1 draws a line of progress.
+
+    Attributes
+    ----------
+    components_ : (n_components_, n_features_in_) array, the entry of largest magnitude of each row positive
+    explained_variance_ : variances with denominator n − 1
+    explained_variance_ratio_ : shares of the total variance
+    singular_values_ : of the prepared data
+    mean_ : what is subtracted from each row, float64
+    scale_ : what each column is divided by, float64, or None
+    noise_variance_ : mean of the variances left out
+    n_components_, n_samples_, n_features_in_, feature_names_in_
+    certificate_ : `Certificate`, what is proved; `print` it
+    history_ : one dict for each certified iterate
+    n_passes_ : rows read by the solver, divided by n
+    solver_, chosen_because_ : the solver that ran, and why
+    outcome_ : "converged", "budget", "stagnated" or "interrupted"
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hbpca import PCA
+    >>> X = np.array([[-1, -1], [-2, -1], [-3, -2], [1, 1], [2, 1], [3, 2]])
+    >>> PCA(n_components=2).fit(X).singular_values_.round(4)
+    array([6.3006, 0.5498])
+    """
+
+    def __init__(
+        self,
+        n_components=None,
+        *,
+        copy=True,
+        whiten=False,
+        center=True,
+        scale=None,
+        solver="auto",
+        tol=1e-6,
+        max_passes=None,
+        max_seconds=None,
+        eta=None,
+        momentum=None,
+        lambda2=None,
+        batch=None,
+        epoch=None,
+        random_state=None,
+        threads=None,
+        warm_start=False,
+        callback=None,
+        verbose=0,
+    ):
+        self.n_components = n_components
+        self.copy = copy
+        self.whiten = whiten
+        self.center = center
+        self.scale = scale
+        self.solver = solver
+        self.tol = tol
+        self.max_passes = max_passes
+        self.max_seconds = max_seconds
+        self.eta = eta
+        self.momentum = momentum
+        self.lambda2 = lambda2
+        self.batch = batch
+        self.epoch = epoch
+        self.random_state = random_state
+        self.threads = threads
+        self.warm_start = warm_start
+        self.callback = callback
+        self.verbose = verbose
+
+    # Fitting
+
+    def fit(self, X, y=None, sample_weight=None):
+        """Find the components of X.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array, SciPy sparse matrix or array, or data frame
+        y : ignored
+        sample_weight : (n_samples,) array or None; a weight of 2 counts a row twice
+        """
+        self._fit(X, y, sample_weight)
+        if self.outcome_ != "converged":
+            self._warn()
+        return self
+
+    @with_callbacks
+    def _fit(self, X, y, sample_weight):
+        X = self._validated(X, reset=True)
+        weights = None if sample_weight is None else np.ascontiguousarray(sample_weight, dtype=np.float64)
+        if weights is not None and weights.ndim != 1:
+            raise ValueError(f"sample_weight has {weights.ndim} dimensions where 1 is needed: one weight for each row")
+        task = FitTask.begin(self, X, y, sample_weight)
+        progress = ProgressLine(self.tol) if self.verbose else None
+        observers = [observer for observer in (progress, self.callback, task) if observer is not None]
+        fitted = _hbpca.fit(
+            rows_of(X),
+            self._settings(),
+            n_components=wanted_components(self.n_components),
+            weights=weights,
+            callback=told_together(observers),
+        )
+        self._take(fitted, X.dtype)
+        if progress is not None:
+            progress.finish(self.history_[-1], self.outcome_)
+        if task is not None:
+            task.end()
+
+    def fit_transform(self, X, y=None, sample_weight=None):
+        """`fit(X)` and `transform(X)`."""
+        return self.fit(X, y, sample_weight=sample_weight).transform(X)
+
+    def _settings(self):
+        start = None
+        if self.warm_start and getattr(self, "components_", np.empty((0, 0))).shape[1] == self.n_features_in_:
+            start = np.asarray(self.components_, dtype=np.float64)
+        return Settings(
+            solver=self.solver,
+            center=bool(self.center),
+            scale=self.scale,
+            tol=self.tol,
+            max_passes=self.max_passes,
+            max_seconds=self.max_seconds,
+            eta=self.eta,
+            momentum=self.momentum,
+            lambda2=self.lambda2,
+            batch=self.batch,
+            epoch=self.epoch,
+            seed=seed_of(self.random_state),
+            threads=self.threads,
+            start=start,
+        )
+
+    def _take(self, fitted, dtype):
+        """Fitted attributes; float32 data get float32 ones, but means and scales keep what the data's own type rounds off."""
+        self._fitted = fitted
+        self.components_ = fitted.components.astype(dtype, copy=False)
+        self.explained_variance_ = fitted.explained_variance.astype(dtype, copy=False)
+        self.explained_variance_ratio_ = fitted.explained_variance_ratio.astype(dtype, copy=False)
+        self.singular_values_ = fitted.singular_values.astype(dtype, copy=False)
+        shift = fitted.shift
+        self.mean_ = np.zeros(self.components_.shape[1]) if shift is None else shift
+        self.scale_ = fitted.scale
+        self.n_components_, self.n_features_in_ = self.components_.shape
+        self.n_samples_ = fitted.n_samples
+        self.certificate_ = Certificate.from_numbers(fitted.certificate)
+        # Each eigenvalue is known to the rounding of the images, and so is what they leave of the trace.
+        most = min(self.n_samples_, self.n_features_in_)
+        left_out = fitted.noise_variance * (most - self.n_components_)
+        self.noise_variance_ = fitted.noise_variance if left_out > most * self.certificate_.image_rounding else 0.0
+        self.history_ = fitted.history
+        self.n_passes_ = fitted.passes
+        self.solver_ = fitted.solver
+        self.chosen_because_ = fitted.chosen_because
+        self.outcome_ = fitted.outcome
+
+    def _warn(self):
+        warnings.warn(
+            f"PCA did not converge: solver {self.solver_!r} ended with {self.outcome_!r} after {self.n_passes_:.1f} passes; "
+            f"the largest relative residual is {self.certificate_.worst:.1e} where tol = {self.tol:g} was asked for. "
+            f"{_ADVICE[self.outcome_]}",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+    def _validated(self, X, *, reset):
+        # NaN and infinities are found by the compiled half, which names the entry.
+        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
+
+    # Scores
+
+    def transform(self, X):
+        """Scores of the rows of X: (n_samples, n_components_), of X's own precision."""
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        return _hbpca.transform(rows_of(X), self._maps()).astype(X.dtype, copy=False)
+
+    def inverse_transform(self, X):
+        """Rows from scores: the points nearest to the data within the components."""
+        check_is_fitted(self)
+        scores = np.asarray(X)
+        dtype = scores.dtype if scores.dtype in (np.float32, np.float64) else np.float64
+        scores = np.ascontiguousarray(scores, dtype=np.float64)
+        return _hbpca.inverse_transform(scores, self._maps()).astype(dtype, copy=False)
+
+    def _maps(self):
+        def exact(values):
+            return None if values is None else np.ascontiguousarray(values, dtype=np.float64)
+
+        variances = None
+        if self.whiten:
+            # A variance that the certificate cannot tell from 0 is rounding, which no division should blow up.
+            certain = self.certificate_.eigenvalue_intervals[:, 0] > 0
+            variances = np.where(certain, self.explained_variance_, 0)
+        return _Maps(exact(self.components_), exact(self.mean_), exact(self.scale_), exact(variances))
+
+    @property
+    def _n_features_out(self):
+        return self.components_.shape[0]
+
+    # The Gaussian model
+
+    def get_covariance(self):
+        """Covariance of the prepared data under the model: that of X itself unless `scale` is set."""
+        check_is_fitted(self)
+        return _likelihood.covariance(self.components_, self.explained_variance_, self.noise_variance_)
+
+    def get_precision(self):
+        """Inverse of `get_covariance()`."""
+        check_is_fitted(self)
+        return _likelihood.precision(self.components_, self.explained_variance_, self.noise_variance_)
+
+    def score_samples(self, X):
+        """Log-likelihood of each prepared row under the model."""
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        components = np.asarray(self.components_, dtype=np.float64)
+        return _likelihood.log_likelihoods(
+            X, components, self.explained_variance_, self.noise_variance_, self.mean_, self.scale_
+        )
+
+    def score(self, X, y=None):
+        """Mean of `score_samples(X)`."""
+        return float(self.score_samples(X).mean())
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file of the command line; `hbpca.load` reads it."""
+        check_is_fitted(self)
+        if not np.array_equal(self.components_, self._fitted.components.astype(self.components_.dtype)):
+            raise ValueError("components_ was changed after the fit, so that its certificate no longer holds: fit again")
+        self._fitted.save(path)
+
+    @classmethod
+    def _from_fitted(cls, fitted) -> PCA:
+        center, scale = fitted.preprocessing
+        pca = cls(
+            n_components=len(fitted.eigenvalues),
+            center=center,
+            scale=None if scale == "none" else scale,
+            solver=fitted.solver,
+            tol=fitted.tol,
+            random_state=fitted.seed,
+        )
+        pca._take(fitted, np.float64)
+        return pca
+
+    # Display
+
+    def plot_scree(self, ax=None) -> Any:
+        """Shares of the variance through matplotlib; returns the axes."""
+        check_is_fitted(self)
+        return _display.scree(self, ax)
+
+    def plot_convergence(self, ax=None) -> Any:
+        """Residuals against passes through matplotlib; returns the axes."""
+        check_is_fitted(self)
+        return _display.convergence(self, ax)
+
+    if HAVE_SKLEARN:
+
+        def _repr_html_inner(self):
+            html = super()._repr_html_inner()
+            return html + _display.card(self) if hasattr(self, "components_") else html
+
+        def _repr_mimebundle_(self, **kwargs):
+            bundle = super()._repr_mimebundle_(**kwargs)
+            if "text/html" in bundle and hasattr(self, "components_"):
+                bundle["text/html"] += _display.card(self)
+            return bundle
+
+        def __sklearn_tags__(self):
+            tags = super().__sklearn_tags__()
+            tags.input_tags.sparse = True
+            tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+            return tags
+
+    else:
+
+        def _repr_html_(self):
+            return _display.card(self) if hasattr(self, "components_") else None

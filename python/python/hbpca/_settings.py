@@ -1,0 +1,62 @@
+"""The choices of a fit. `None` leaves the default to the compiled half, which owns them all."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What `_hbpca.fit` reads."""
+
+    solver: str | None = None
+    center: bool = True
+    scale: str | None = None
+    tol: float | None = None
+    max_passes: float | None = None
+    max_seconds: float | None = None
+    eta: float | str | None = None
+    momentum: str | None = None
+    lambda2: float | None = None
+    batch: int | float | str | None = None
+    epoch: int | None = None
+    seed: int | None = None
+    threads: int | None = None
+    start: np.ndarray | None = None
+
+    def __post_init__(self):
+        # "auto" is the name of the default.
+        for name in ("solver", "eta"):
+            if isinstance(getattr(self, name), str) and getattr(self, name) == "auto":
+                object.__setattr__(self, name, None)
+
+
+def wanted_components(n_components: Any) -> int | float | None:
+    """A count, a share, or `None` for all."""
+    if n_components is None:
+        return None
+    if isinstance(n_components, numbers.Integral):
+        return int(n_components)
+    if isinstance(n_components, numbers.Real):
+        return float(n_components)
+    raise ValueError(
+        f"n_components = {n_components!r}: give a number of components, a share of the variance such as 0.95, "
+        'or None for all; "mle" is not supported'
+    )
+
+
+def seed_of(random_state: Any) -> int | None:
+    """A seed: the number itself, a draw from a generator, or the default for `None`."""
+    if random_state is None:
+        return None
+    if isinstance(random_state, numbers.Integral):
+        return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**32))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**32, dtype=np.uint64))
+    raise ValueError(f"random_state = {random_state!r}: give a whole number, a NumPy generator or None")

@@ -1,0 +1,219 @@
+//! The result of a fit: a model with its origin, the content of a model file.
+
+use std::path::PathBuf;
+
+use hbpca::{Fit, Record};
+use hbpca_io::{OutputFile, StoredModel};
+use numpy::{PyArray1, PyArray2};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyType};
+
+use crate::errors::{Failure, Outcome};
+
+/// A fitted model. Immutable; arrays are copies.
+#[pyclass(frozen, module = "hbpca._hbpca")]
+pub struct Fitted {
+    stored: StoredModel,
+}
+
+impl Fitted {
+    /// Of a fit that was asked for the tolerance `tol`.
+    pub fn of_fit(fit: &Fit, tol: f64) -> Self {
+        Self { stored: StoredModel::of_fit(fit, &fit.chosen_because, tol) }
+    }
+}
+
+#[pymethods]
+impl Fitted {
+    /// k×d, one component a row.
+    #[getter]
+    fn components<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        use numpy::PyArrayMethods;
+        let model = &self.stored.model;
+        PyArray1::from_slice(py, model.components()).reshape([model.n_components(), model.n_features()])
+    }
+
+    /// Eigenvalues of C = (1/n)Σaaᵀ.
+    #[getter]
+    fn eigenvalues<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, self.stored.model.eigenvalues())
+    }
+
+    /// Variances with denominator n − 1.
+    #[getter]
+    fn explained_variance<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_vec(py, self.stored.model.explained_variance())
+    }
+
+    /// Shares of the total variance.
+    #[getter]
+    fn explained_variance_ratio<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_vec(py, self.stored.model.explained_variance_ratio())
+    }
+
+    /// Singular values of the prepared data.
+    #[getter]
+    fn singular_values<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_vec(py, self.stored.model.singular_values())
+    }
+
+    /// What is subtracted from every row, if anything.
+    #[getter]
+    fn shift<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
+        self.stored.model.shift().map(|x| PyArray1::from_slice(py, x))
+    }
+
+    /// What every column is divided by, if anything.
+    #[getter]
+    fn scale<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
+        self.stored.model.scale().map(|x| PyArray1::from_slice(py, x))
+    }
+
+    /// Mean of the variances left out.
+    #[getter]
+    fn noise_variance(&self) -> f64 {
+        self.stored.model.noise_variance()
+    }
+
+    /// Trace of C.
+    #[getter]
+    fn total_variance(&self) -> f64 {
+        self.stored.model.summary().total_variance
+    }
+
+    /// n.
+    #[getter]
+    fn n_samples(&self) -> usize {
+        self.stored.model.summary().n
+    }
+
+    /// Whether means were subtracted, and what columns were divided by: "none", "std" or "minmax".
+    #[getter]
+    fn preprocessing(&self) -> (bool, &'static str) {
+        let preprocessing = self.stored.model.summary().preprocessing;
+        let scaling = match preprocessing.scaling {
+            hbpca::Scaling::None => "none",
+            hbpca::Scaling::Std => "std",
+            hbpca::Scaling::MinMax => "minmax",
+        };
+        (preprocessing.centering == hbpca::Centering::Mean, scaling)
+    }
+
+    /// The solver that ran.
+    #[getter]
+    fn solver(&self) -> &str {
+        &self.stored.origin.solver
+    }
+
+    /// Why that solver.
+    #[getter]
+    fn chosen_because(&self) -> &str {
+        &self.stored.origin.chosen_because
+    }
+
+    /// How the run ended.
+    #[getter]
+    fn outcome(&self) -> String {
+        self.stored.origin.outcome.to_string()
+    }
+
+    /// Rows read by the solver, divided by n.
+    #[getter]
+    fn passes(&self) -> f64 {
+        self.stored.origin.passes
+    }
+
+    /// Complete passes.
+    #[getter]
+    fn full_passes(&self) -> u64 {
+        self.stored.origin.full_passes
+    }
+
+    /// Seconds of the fit within Rust.
+    #[getter]
+    fn seconds(&self) -> f64 {
+        self.stored.origin.seconds
+    }
+
+    /// The tolerance asked for.
+    #[getter]
+    fn tol(&self) -> f64 {
+        self.stored.origin.tol
+    }
+
+    /// The seed.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.stored.origin.seed
+    }
+
+    /// One dict for every certified iterate.
+    #[getter]
+    fn history<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let records = self.stored.origin.history.iter().map(|record| record_dict(py, record));
+        PyList::new(py, records.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// The certificate's numbers, and its sentence.
+    #[getter]
+    fn certificate<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let certificate = &self.stored.origin.certificate;
+        let dict = PyDict::new(py);
+        dict.set_item("sentence", certificate.to_string())?;
+        dict.set_item("eigenvalues", &certificate.eigenvalues)?;
+        dict.set_item("residuals", &certificate.residuals)?;
+        dict.set_item("relative_residuals", &certificate.relative_residuals)?;
+        dict.set_item("eigenvalue_intervals", &certificate.eigenvalue_intervals)?;
+        dict.set_item("angle_bounds", &certificate.angle_bounds)?;
+        dict.set_item("subspace_angle_bound", certificate.subspace_angle_bound)?;
+        dict.set_item("gap_is_proved", certificate.gap_is_proved)?;
+        dict.set_item("orthonormality_loss", certificate.orthonormality_loss)?;
+        dict.set_item("image_rounding", certificate.image_rounding)?;
+        Ok(dict)
+    }
+
+    /// Writes the model file of the command line.
+    // Owned, because a path is what the argument is converted into.
+    #[allow(clippy::needless_pass_by_value)]
+    fn save(&self, py: Python<'_>, path: PathBuf) -> Outcome<()> {
+        py.detach(|| Ok(self.stored.write(OutputFile::create(&path)?)?))
+    }
+
+    /// Reads a model file.
+    #[classmethod]
+    // Owned, because a path is what the argument is converted into.
+    #[allow(clippy::needless_pass_by_value)]
+    fn load(_class: &Bound<'_, PyType>, py: Python<'_>, path: PathBuf) -> Outcome<Self> {
+        py.detach(|| Ok(Self { stored: StoredModel::read(&path)? }))
+    }
+
+    /// The content of a model file, for pickle.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Outcome<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.stored.to_bytes().map_err(Failure::value)?))
+    }
+
+    /// From the content of a model file.
+    #[classmethod]
+    fn from_bytes(_class: &Bound<'_, PyType>, bytes: &[u8]) -> Outcome<Self> {
+        Ok(Self { stored: StoredModel::from_bytes(bytes).map_err(Failure::value)? })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Outcome<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let rebuild = slf.get_type().getattr("from_bytes")?;
+        Ok((rebuild, (slf.get().to_bytes(slf.py())?,)))
+    }
+}
+
+/// A line of the history as a dict; numbers that a solver does not have are `None`.
+pub fn record_dict<'py>(py: Python<'py>, record: &Record) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("passes", record.passes)?;
+    dict.set_item("full_passes", record.full_passes)?;
+    dict.set_item("seconds", record.seconds)?;
+    dict.set_item("theta", record.theta)?;
+    dict.set_item("residual", record.residual)?;
+    dict.set_item("eta", record.eta)?;
+    dict.set_item("beta", record.beta)?;
+    dict.set_item("lambda2", record.lambda2)?;
+    Ok(dict)
+}

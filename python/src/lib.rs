@@ -1,0 +1,36 @@
+//! The compiled half of the Python package: borrows arrays, calls the core, hands results back.
+//!
+//! In the order of a call: [`input`] borrows the rows, [`settings`] turns keywords into a [`hbpca::FitConfig`],
+//! [`components`] finds out how many components are meant, [`run`] computes while Python stays responsive, [`fitted`] is the
+//! result. [`scores`], [`files`] and [`analysis`] bind the maps to scores, the readers and the theory. [`errors`] is the one
+//! place where errors become exceptions. No numerics live here.
+
+use pyo3::prelude::*;
+
+mod analysis;
+mod components;
+mod errors;
+mod files;
+mod fitted;
+mod input;
+mod run;
+mod scores;
+mod settings;
+
+/// The private module `hbpca._hbpca`; its public face is the package `hbpca`.
+#[pymodule]
+mod _hbpca {
+    #[pymodule_export]
+    use super::analysis::{Problem, gradient_variance};
+    #[pymodule_export]
+    use super::files::read;
+    #[pymodule_export]
+    use super::fitted::Fitted;
+    #[pymodule_export]
+    use super::run::fit;
+    #[pymodule_export]
+    use super::scores::{inverse_transform, transform};
+
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+}
