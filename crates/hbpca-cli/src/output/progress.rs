@@ -63,7 +63,11 @@ fn message(record: &Record, forecast: &Forecast, left: Option<f64>) -> String {
     let residual = format!("residual {}", number::small(record.residual));
     let rate = forecast.digits_per_pass.map(|digits| format!("{} digits/pass", number::short(digits)));
     let left = left.map(|left| format!("{} left", number::seconds(left)));
-    [Some(passes), Some(theta), Some(residual), rate, left].into_iter().flatten().collect::<Vec<_>>().join(" · ")
+    [Some(passes), Some(theta), Some(residual), rate, left]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" · ")
 }
 
 /// How far the run is, and how fast.
