@@ -29,6 +29,9 @@ fn stagnation_is_1_and_says_which_tolerance_can_be_had() {
     let run = Folder::with_data().run("fit x.csv --solver power --tol 0");
     assert_eq!(run.code(), 1);
     assert!(run.stderr().contains("stagnated") && run.stderr().contains("try --tol"), "{}", run.stderr());
+    // The suggestion works.
+    let tol = run.stderr().trim().rsplit(' ').next().unwrap_or_default().to_owned();
+    assert_eq!(Folder::with_data().run(&format!("fit x.csv --solver power --tol {tol}")).code(), 0);
 }
 
 #[test]
@@ -42,7 +45,7 @@ fn wrong_usage_is_2() {
         ("fit x.csv --solver magic", "[possible values: covariance, krylov, anchored, power,"),
         ("fit x.csv -k 0", "k = 0: ask for at least 1 component"),
         ("fit x.csv -k 6", "k = 6: 300 rows × 5 columns have from 1 to 5 components"),
-        ("fit x.csv -k 2 --solver power", "solver power finds one component; choose --solver covariance"),
+        ("fit x.csv -k 2 --solver power", "solver power finds one component; choose auto, covariance"),
         ("fit x.csv --tol 1", "tol = 1: the relative tolerance must lie from 0 up to below 1"),
         ("fit x.csv --max-passes 0", "max-passes = 0: a certificate takes at least 1 pass"),
         ("fit x.csv --max-seconds=-1", "max-seconds = -1"),
@@ -78,7 +81,7 @@ fn wrong_usage_is_2() {
 fn a_covariance_that_no_machine_holds_is_refused() {
     let folder = Folder::new();
     folder.write("x.svm", "1 1:2\n1 1:1 60000:4\n1 2:1\n");
-    let message = folder.run("fit x.svm").refusal(2);
+    let message = folder.run("fit x.svm --solver covariance").refusal(2);
     assert!(
         message.contains("would need 80 GiB for the 60,000 columns") && message.contains("--solver krylov"),
         "{message}"

@@ -36,18 +36,12 @@ impl Table {
         let widths: Vec<usize> = (0..self.sides.len()).map(width).collect();
         let mut text = String::new();
         for row in &self.rows {
-            let mut line = String::new();
-            for ((cell, width), side) in row.iter().zip(&widths).zip(&self.sides) {
-                if !line.is_empty() {
-                    line.push_str("  ");
-                }
-                // `{:<}` and `{:>}` pad by characters, as counted above.
-                line += &match side {
-                    Side::Left => format!("{cell:<width$}"),
-                    Side::Right => format!("{cell:>width$}"),
-                };
-            }
-            text.push_str(line.trim_end());
+            // `{:<}` and `{:>}` pad by characters, as counted above.
+            let cells = row.iter().zip(&widths).zip(&self.sides).map(|((cell, width), side)| match side {
+                Side::Left => format!("{cell:<width$}"),
+                Side::Right => format!("{cell:>width$}"),
+            });
+            text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
             text.push('\n');
         }
         text

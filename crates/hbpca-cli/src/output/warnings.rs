@@ -31,7 +31,7 @@ fn not_converged(fit: &Fit, limits: &Limits) -> Option<String> {
         Outcome::Stagnated => Some(format!(
             "stagnated: {reached}, and {} of it is the rounding of the products themselves; the data's scale leaves no more \
              digits: try --tol {}",
-            number::small(fit.certificate.image_rounding),
+            number::small(fit.certificate.image_rounding / fit.model.eigenvalues()[0]),
             number::small(2.0 * fit.certificate.worst()),
         )),
         Outcome::Budget => Some(format!("stopped after {}: {reached}. {}", spent(fit), advice(fit))),
