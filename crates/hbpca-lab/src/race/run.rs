@@ -96,7 +96,7 @@ impl<'a> Track<'a> {
             ..FitConfig::default()
         };
         if let Some(eta) = spec.eta {
-            config.eta = eta;
+            config.eta = Some(eta);
         }
         let mut solver = config.solver(matrix.n_rows(), matrix.n_cols())?;
         let mut operator = Covariance::with_map(matrix, self.map.clone());
