@@ -1,4 +1,25 @@
 //! Certified principal components of large and sparse data in few passes.
+//!
+//! The data flows through the modules in this order: a [`Matrix`] of rows, a [`Covariance`] operator that multiplies by
+//! C = (1/n)Σaaᵀ without forming it, a [`Solver`] that iterates, a [`Driver`] that runs it, a [`Certificate`] that says what
+//! is known, and a [`Model`]. [`FitConfig`] is the front door to all of it.
+//!
+//! ```
+//! use hbpca::{Dense, FitConfig, Matrix, Outcome, Whitening};
+//!
+//! // Four observations of two features.
+//! let x: Matrix = Dense::new(vec![2.0, 1.0, -2.0, -1.0, 0.1, -0.2, -0.1, 0.2], 4, 2)?.into();
+//! let fit = FitConfig { k: 1, ..FitConfig::default() }.fit(&x)?;
+//!
+//! assert_eq!(fit.outcome, Outcome::Converged);
+//! assert!(fit.certificate.residuals[0] <= 1e-6 * fit.model.eigenvalues()[0]);
+//! let scores = fit.model.transform(&x, Whitening::Off)?;
+//! assert_eq!(scores.len(), 4);
+//! # Ok::<(), hbpca::Error>(())
+//! ```
+//!
+//! The paper behind it is *Stochastic Variance-Reduced Heavy Ball Power Iteration* by Kim & Klabjan; [`theory`] is its analysis,
+//! and each solver's documentation is its algorithm box.
 
 pub mod theory;
 
@@ -37,3 +58,8 @@ pub use solver::{
     Anchored, AnchoredSizes, CovarianceSolver, Epoch, Krylov, KrylovSizes, Oja, Pairs, Power, PowerM, Solver,
     StepParameters, VrHbPower, VrPca, VrPowerM,
 };
+
+/// The examples of the README are tested too.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -54,7 +54,7 @@ impl AnchoredSizes {
     /// (but a tenth of the data at most) is worth one to two passes; batches of 1 % are read in the shadow of a pass.
     /// What each part buys is measured in `docs/design/0004-anchored.md`.
     pub fn suiting(n: usize, k: usize) -> Self {
-        let block = (k + k / 2).max(24);
+        let block = (k + k / 2).max(40);
         let start_rows = (n / 50).max(1500.min(n / 10));
         Self { block, anchors: 4 * block, batch: n.div_ceil(100), start_rows }
     }

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# browser test of the report
+set -euo pipefail
+cd "$(dirname "$0")/.."
+skip() { echo "skipped: $*"; exit 0; }
+
+command -v node >/dev/null && command -v npm >/dev/null || skip "there is no Node.js with npm"
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
+if [ -z "$browser" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    { apt-get update && apt-get install -y chromium; } >/dev/null 2>&1 || true
+    browser=$(command -v chromium || true)
+fi
+[ -n "$browser" ] || skip "there is no Chromium and no right to install one"
+
+work=target/browser
+mkdir -p "$work"
+(cd crates/hbpca-lab/tests/browser && npm ci --silent --no-audit --no-fund) || skip "the npm registry does not answer"
+# Generated data, so that the test needs no download.
+python3 - "$work/data.csv" <<'PY'
+import random, sys
+random.seed(1)
+with open(sys.argv[1], "w") as out:
+    out.write(",".join(f"c{j}" for j in range(6)) + "\n")
+    for _ in range(2000):
+        out.write(",".join(f"{random.gauss(0, 6 - j):.5f}" for j in range(6)) + "\n")
+PY
+cargo run --locked --quiet --package hbpca-cli -- compare "$work/data.csv" --seeds 2 --passes 8 --study --quiet -o "$work/report.html"
+status=0
+node crates/hbpca-lab/tests/browser/report.mjs "$work/report.html" || status=$?
+[ "$status" != 77 ] || skip "the browser does not start"
+exit "$status"
