@@ -42,7 +42,7 @@ fn wrong_usage_is_2() {
         ("", "Usage: hbpca <COMMAND>"),
         ("frobnicate", "unrecognized subcommand"),
         ("fit", "<DATA>"),
-        ("fit x.csv --solver magic", "[possible values: covariance, krylov, anchored, power,"),
+        ("fit x.csv --solver magic", "[possible values: auto, covariance, krylov, anchored, power,"),
         ("fit x.csv -k 0", "k = 0: ask for at least 1 component"),
         ("fit x.csv -k 6", "k = 6: 300 rows × 5 columns have from 1 to 5 components"),
         ("fit x.csv -k 2 --solver power", "solver power finds one component; choose auto, covariance"),
