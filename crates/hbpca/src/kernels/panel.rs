@@ -84,7 +84,7 @@ impl<T: Real, const SHIFT: bool, const P: usize, const R: usize, const J: usize>
 impl<T: Real, const SHIFT: bool, const P: usize, const R: usize, const J: usize>
     Blocked<'_, T, SHIFT, P, R, J>
 {
-    /// `partial[r·P + c]` ← s[r][c].
+    /// `partial[r·P + c]` ← `s[r][c]`.
     #[inline(always)]
     unsafe fn dots<L: Lanes>(&self) {
         let n_registers = self.0.d.div_ceil(L::N);
@@ -158,7 +158,7 @@ impl<T: Real, const SHIFT: bool, const P: usize, const R: usize, const J: usize>
         }
     }
 
-    /// s[r][c] += (x_r − shift)·V in the j-th register of columns.
+    /// `s[r][c]` += (x_r − shift)·V in the j-th register of columns.
     #[inline(always)]
     unsafe fn multiply<L: Lanes, const ROWS: usize>(
         &self,
@@ -181,7 +181,7 @@ impl<T: Real, const SHIFT: bool, const P: usize, const R: usize, const J: usize>
         }
     }
 
-    /// Y[j][c] += Σ_r s[r][c]·a_r[j].
+    /// `Y[j][c] += Σ_r s[r][c]·a_r[j]`.
     #[inline(always)]
     unsafe fn update<L: Lanes>(&self) {
         let n_full = self.0.d / L::N;
