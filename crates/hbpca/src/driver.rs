@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::certificate::{Certificate, Next};
 use crate::observe::{CancelToken, Event, Observer, Record};
 use crate::policy::SecondEigenvalue;
-use crate::solver::{Pairs, Solver};
+use crate::solver::{Outlook, Pairs, Solver};
 use crate::{Block, Counted, CovarianceOperator, Error, RowsRead};
 
 /// How a run ended. Only [`Converged`](Self::Converged) claims that the tolerance was met; all others still carry the
@@ -171,22 +171,22 @@ impl<'a> Driver<'a> {
         let mut best: Option<(Block, Certificate)> = None;
         let mut second = SecondEigenvalue::default();
         let mut patience = Patience::default();
+        let mut certified;
         let mut stop = self.tell(&Event::Started { solver: solver.name(), n, d, k });
         let outcome = loop {
             solver.look(&mut operator)?;
-            let certificate = certify(solver, &operator, &mut second);
-            history.push(self.record(solver, &certificate, &operator, clock.seconds()));
+            let sight = self.see(solver, &operator, &mut second);
+            history.push(self.record(solver, &sight, &operator, clock.seconds()));
             let record = &history[history.len() - 1];
-            stop |= self.tell(&Event::Looked { record, certificate: &certificate });
+            stop |= self.tell(&Event::Looked { record, certificate: sight.certificate.as_ref() });
 
-            let (worst, floor) = (certificate.worst(), certificate.image_rounding);
-            if best.as_ref().is_none_or(|(_, best)| worst <= best.worst()) {
-                best = Some((solver.pairs().vectors.clone(), certificate.clone()));
-            }
-            if certificate.holds(self.limits.tol) {
+            let holds = sight.certificate.as_ref().is_some_and(|seen| seen.holds(self.limits.tol));
+            certified = sight.certificate.is_some();
+            keep_better(&mut best, sight.certificate, solver);
+            if holds {
                 break Outcome::Converged;
             }
-            if patience.exhausted(record.residual, floor) {
+            if !sight.clears_up && patience.exhausted(record.residual, sight.floor) {
                 break Outcome::Stagnated;
             }
             if stop || self.limits.cancel.is_cancelled() {
@@ -201,6 +201,10 @@ impl<'a> Driver<'a> {
             }
             solver.step(&mut operator)?;
         };
+        if !certified {
+            let certificate = certify(solver, &operator, &mut second);
+            keep_better(&mut best, Some(certificate), solver);
+        }
         self.tell(&Event::Finished { outcome });
         let (vectors, certificate) = best.unwrap_or_else(|| unreachable!("the loop looks before it ends"));
         let (read, passes) = (operator.read(), operator.passes());
@@ -213,10 +217,39 @@ impl<'a> Driver<'a> {
         self.observers.iter_mut().fold(false, |stop, o| stop | (o.notify(event) == ControlFlow::Break(())))
     }
 
+    /// What the look just taken showed. Forming vectors costs a product with a whole basis: where the solver knows without
+    /// them that they miss the tolerance, there is no certificate.
+    fn see<O: CovarianceOperator>(
+        &self,
+        solver: &mut dyn Solver,
+        operator: &Counted<O>,
+        second: &mut SecondEigenvalue,
+    ) -> Sight {
+        let outlook = solver.outlook();
+        let clears_up = outlook.is_some_and(|outlook| outlook.clears_up);
+        match outlook {
+            Some(outlook)
+                if outlook.residual > self.limits.tol * outlook.theta && self.reference.is_none() =>
+            {
+                let Outlook { theta, residual, image_error: floor, .. } = outlook;
+                Sight { theta, residual: residual + floor, floor, clears_up, certificate: None }
+            }
+            _ => {
+                let certificate = certify(solver, operator, second);
+                let theta = certificate.eigenvalues.first().copied().unwrap_or(0.0);
+                // f64::max would pass over NaN.
+                let residual =
+                    certificate.residuals.iter().fold(0.0, |most, r| if *r <= most { most } else { *r });
+                let floor = certificate.image_rounding;
+                Sight { theta, residual, floor, clears_up, certificate: Some(certificate) }
+            }
+        }
+    }
+
     fn record<O: CovarianceOperator>(
         &self,
-        solver: &dyn Solver,
-        certificate: &Certificate,
+        solver: &mut dyn Solver,
+        sight: &Sight,
         operator: &Counted<O>,
         seconds: f64,
     ) -> Record {
@@ -225,14 +258,39 @@ impl<'a> Driver<'a> {
             passes: operator.passes(),
             full_passes: operator.read().full_passes,
             seconds,
-            theta: certificate.eigenvalues.first().copied().unwrap_or(0.0),
-            // f64::max would pass over NaN.
-            residual: certificate.residuals.iter().fold(0.0, |most, r| if *r <= most { most } else { *r }),
+            theta: sight.theta,
+            residual: sight.residual,
             eta: parameters.eta,
             beta: parameters.beta,
             lambda2: parameters.lambda2,
             error: self.reference.map(|u1| squared_sine(&solver.pairs().vectors.column(0), u1)),
         }
+    }
+}
+
+/// What a look showed.
+struct Sight {
+    theta: f64,
+    /// The largest residual, rounding included.
+    residual: f64,
+    /// The part of it that is a bound on rounding.
+    floor: f64,
+    /// Whether the next look lowers that bound.
+    clears_up: bool,
+    /// None where it would not hold.
+    certificate: Option<Certificate>,
+}
+
+/// Remembers the solver's iterate if its certificate is the best so far.
+fn keep_better(
+    best: &mut Option<(Block, Certificate)>,
+    certificate: Option<Certificate>,
+    solver: &mut dyn Solver,
+) {
+    if let Some(certificate) = certificate
+        && best.as_ref().is_none_or(|(_, best)| certificate.worst() <= best.worst())
+    {
+        *best = Some((solver.pairs().vectors.clone(), certificate));
     }
 }
 
@@ -252,7 +310,7 @@ impl Stopwatch {
 /// The certificate of the solver's pairs. A solver for one component that knows nothing of λ₂ gets the free estimate from
 /// its last two iterates.
 fn certify<O: CovarianceOperator>(
-    solver: &dyn Solver,
+    solver: &mut dyn Solver,
     operator: &Counted<O>,
     second: &mut SecondEigenvalue,
 ) -> Certificate {

@@ -55,8 +55,8 @@ pub use operator::{
 };
 pub use policy::{AdaptiveMomentum, Batch, FixedMomentum, Momentum, OracleMomentum, SecondEigenvalue, Start};
 pub use solver::{
-    Anchored, AnchoredSizes, CovarianceSolver, Epoch, Krylov, KrylovSizes, Oja, Pairs, Power, PowerM, Solver,
-    StepParameters, VrHbPower, VrPca, VrPowerM,
+    Anchored, AnchoredSizes, CovarianceSolver, Epoch, Krylov, KrylovSizes, Oja, Outlook, Pairs, Power,
+    PowerM, Solver, StepParameters, VrHbPower, VrPca, VrPowerM,
 };
 
 /// The examples of the README are tested too.

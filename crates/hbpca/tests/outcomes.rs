@@ -73,7 +73,7 @@ fn interrupted_by_an_observer_at_the_iterate_it_saw() {
                 Event::Started { solver, n, d, k } => assert_eq!((*solver, *n, *d, *k), ("power", 50, 6, 1)),
                 Event::Looked { record, certificate } => {
                     seen += 1;
-                    assert_eq!(record.residual.to_bits(), certificate.residuals[0].to_bits());
+                    assert_eq!(record.residual.to_bits(), certificate.unwrap().residuals[0].to_bits());
                 }
                 Event::Finished { outcome } => finished = Some(*outcome),
             }

@@ -45,12 +45,12 @@ pub enum Event<'a> {
         /// Components sought.
         k: usize,
     },
-    /// An outer iterate was certified.
+    /// An outer iterate was looked at.
     Looked {
         /// The new line of the history.
         record: &'a Record,
-        /// Its certificate.
-        certificate: &'a Certificate,
+        /// Its certificate; none where the solver knew beforehand that it would not hold, and the run goes on.
+        certificate: Option<&'a Certificate>,
     },
     /// The run is over.
     Finished {

@@ -72,6 +72,17 @@ impl<O: CovarianceOperator> CovarianceOperator for Counted<O> {
         self.operator.image_rounding()
     }
 
+    fn coarse_rounding(&self) -> Option<f64> {
+        self.operator.coarse_rounding()
+    }
+
+    fn apply_coarsely(&mut self, v: &Block, out: &mut Block) -> Result<(), Error> {
+        self.operator.apply_coarsely(v, out)?;
+        self.read.rows += self.n_rows() as u64;
+        self.read.full_passes += 1;
+        Ok(())
+    }
+
     fn passes_to_form(&self) -> u64 {
         self.operator.passes_to_form()
     }

@@ -73,6 +73,16 @@ pub trait CovarianceOperator {
         Ok(())
     }
 
+    /// A bound on ‖fl(Cv) − Cv‖ for a unit vector v in the operator's cheaper arithmetic, where it has one.
+    fn coarse_rounding(&self) -> Option<f64> {
+        None
+    }
+
+    /// `out` ← CV in the cheaper arithmetic: one full pass.
+    fn apply_coarsely(&mut self, v: &Block, out: &mut Block) -> Result<(), Error> {
+        self.apply(v, out)
+    }
+
     /// Full passes that [`form`](Self::form) reads.
     fn passes_to_form(&self) -> u64 {
         self.dim().div_ceil(UNITS) as u64
@@ -111,6 +121,12 @@ impl<O: CovarianceOperator + ?Sized> CovarianceOperator for &mut O {
     }
     fn image_rounding(&self) -> f64 {
         (**self).image_rounding()
+    }
+    fn coarse_rounding(&self) -> Option<f64> {
+        (**self).coarse_rounding()
+    }
+    fn apply_coarsely(&mut self, v: &Block, out: &mut Block) -> Result<(), Error> {
+        (**self).apply_coarsely(v, out)
     }
     fn passes_to_form(&self) -> u64 {
         (**self).passes_to_form()

@@ -24,10 +24,9 @@ use faer::Mat;
 
 use super::basis::RitzBasis;
 use super::{Pairs, Solver, StepParameters};
-use crate::certificate::Next;
 use crate::linalg::{
-    add_product, beside, column_norms, gram, orthonormal_complement, product, project_out, random_complement,
-    small_eigen,
+    Tall, add_product, beside, gram, orthonormal_complement, product, project_out, random_complement,
+    small_eigen, view,
 };
 use crate::{Block, CovarianceOperator, Error, Replacement, Sampler};
 
@@ -132,12 +131,11 @@ impl Anchored {
         super::check_components(k, d)?;
         let block = sizes.block.max(k).min(d);
         let sizes = AnchoredSizes { block, anchors: sizes.anchors.max(block).min(d), ..sizes };
-        let nothing = Block::zeros(d, 0);
         let w = match start {
-            None => nothing,
+            None => Block::zeros(d, 0),
             Some(start) => {
                 super::check_start(start, d)?;
-                orthonormal_complement(start.clone(), &nothing)?
+                orthonormal_complement(start.clone(), Tall::empty(d).view())?.x
             }
         };
         Ok(Self {
@@ -170,7 +168,7 @@ impl Anchored {
     /// Leading directions of a sample of rows, from a block Krylov space of the sample's own covariance.
     fn sample_start(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         let (d, p) = (operator.dim(), self.sizes.block);
-        let mut x = random_complement(&Block::zeros(d, 0), p, self.seed)?;
+        let mut x = random_complement(Tall::empty(d).view(), p, self.seed)?;
         if self.sizes.start_rows > 0 {
             let n = self.pool.as_ref().map_or(operator.n_rows(), Vec::len);
             let drawn =
@@ -180,7 +178,7 @@ impl Anchored {
             for _ in 0..START_PRODUCTS {
                 operator.apply_batch(&rows, &x, &mut z)?;
                 sample.append(&x, &z, 0.0)?;
-                x = orthonormal_complement(z.clone(), &sample.q)?;
+                x = orthonormal_complement(z.clone(), sample.q.view())?.x;
                 if x.p() == 0 {
                     break;
                 }
@@ -207,9 +205,9 @@ impl Anchored {
         for _ in 1..m {
             let rows = pooled(self.pool.as_deref(), self.sampler.draw());
             let mut remainder = w.clone();
-            let along = project_out(&mut remainder, &self.basis.q); // 6
+            let along = project_out(&mut remainder, self.basis.q.view()); // 6
             operator.apply_batch(&rows, &remainder, &mut g)?;
-            add_product(&mut g, &self.basis.cq, along.as_ref(), 1.0); // 7
+            add_product(&mut g, self.basis.cq.view(), along.as_ref(), 1.0); // 7
             for ((before, w), g) in before.values_mut().iter_mut().zip(w.values()).zip(g.values()) {
                 *before = 2.0 * ((1.0 - eta) * w + eta * g) - beta * *before; // 8
             }
@@ -239,7 +237,7 @@ impl Anchored {
     fn residuals(&self) -> Block {
         let theta = Mat::from_fn(self.k, self.k, |i, j| if i == j { self.basis.theta[i] } else { 0.0 });
         let mut residuals = self.images.clone();
-        add_product(&mut residuals, &self.vectors, theta.as_ref(), -1.0);
+        add_product(&mut residuals, view(&self.vectors), theta.as_ref(), -1.0);
         residuals
     }
 }
@@ -255,16 +253,15 @@ fn pooled<'a>(pool: Option<&[usize]>, drawn: &'a [usize]) -> std::borrow::Cow<'a
 /// Orthonormalises W_{t+1} and applies the same transform to W_t; for one vector this is the paper's scaling scheme. Weak
 /// directions are not dropped but brought up, so that W_t can follow.
 fn orthonormalize_pair(w: &mut Block, before: &mut Block) -> Result<(), Error> {
-    let norms = column_norms(w);
     let inverse = |x: f64| if x > 0.0 { 1.0 / x } else { 0.0 };
     let p = w.p();
-    let scaled = Mat::from_fn(p, p, |i, j| if i == j { inverse(norms[i]) } else { 0.0 });
-    let g = gram(w, w);
+    let g = gram(view(w), view(w));
+    let scaled = Mat::from_fn(p, p, |i, j| if i == j { inverse(g[(i, i)].sqrt()) } else { 0.0 });
     let (values, vectors) = small_eigen(&(&scaled * &g * &scaled))?;
     let floor = f64::EPSILON * values.first().copied().unwrap_or(0.0).max(f64::MIN_POSITIVE);
     let transform = scaled * Mat::from_fn(p, p, |i, j| vectors[(i, j)] / values[j].max(floor).sqrt());
-    *w = product(w, transform.as_ref());
-    *before = product(before, transform.as_ref());
+    *w = product(view(w), transform.as_ref());
+    *before = product(view(before), transform.as_ref());
     Ok(())
 }
 
@@ -283,11 +280,12 @@ impl Solver for Anchored {
             self.started = true;
         }
         let w = std::mem::replace(&mut self.w, Block::zeros(0, 0));
-        let mut x = orthonormal_complement(w, &self.basis.q)?; // 1
+        let mut x = orthonormal_complement(w, self.basis.q.view())?.x; // 1
         if x.p() == 0 || self.basis.len() + x.p() < self.k {
             // Nothing new, or too little for k vectors (an invariant subspace): random directions find the rest.
-            let fill =
-                random_complement(&beside(&self.basis.q, &x), self.sizes.block, self.seed ^ self.steps)?;
+            let mut known = self.basis.q.clone();
+            known.append(&x);
+            let fill = random_complement(known.view(), self.sizes.block, self.seed ^ self.steps)?;
             x = beside(&x, &fill);
         }
         if x.p() == 0 {
@@ -307,12 +305,8 @@ impl Solver for Anchored {
         Ok(())
     }
 
-    fn pairs(&self) -> Pairs<'_> {
-        let next = match self.basis.theta.get(self.k) {
-            Some(theta) => Next::Estimated(*theta),
-            None if self.k == self.vectors.d() => Next::Nothing,
-            None => Next::Unknown,
-        };
+    fn pairs(&mut self) -> Pairs<'_> {
+        let next = super::next_of(&self.basis.theta, self.k, self.vectors.d());
         Pairs { vectors: &self.vectors, images: &self.images, image_error: self.basis.image_error(), next } // 3
     }
 

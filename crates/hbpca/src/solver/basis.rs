@@ -1,6 +1,6 @@
 //! An orthonormal basis whose exact images are known, and the best that can be drawn from it.
 //!
-//! `krylov` and `anchored` differ in how they find new directions X; what they do with them is the same:
+//! What `anchored` does with new directions X, wherever they come from:
 //!
 //! ```text
 //! append     Q ← [Q, X],  CQ ← [CQ, CX],  H = QᵀCQ          X orthonormal, orthogonal to Q
@@ -13,7 +13,7 @@
 
 use faer::{Mat, MatRef};
 
-use crate::linalg::{beside, gram, product, small_eigen};
+use crate::linalg::{Tall, gram, product, small_eigen, view};
 use crate::operator::rounding_of_sum;
 use crate::{Block, CovarianceOperator, Error};
 
@@ -21,9 +21,9 @@ use crate::{Block, CovarianceOperator, Error};
 #[derive(Clone, Debug)]
 pub(super) struct RitzBasis {
     /// Q: d×a, orthonormal.
-    pub(super) q: Block,
+    pub(super) q: Tall,
     /// CQ: d×a.
-    pub(super) cq: Block,
+    pub(super) cq: Tall,
     /// H = QᵀCQ, a×a.
     h: Mat<f64>,
     /// ‖fl(CQ) − CQ‖ from above; squares of it would leave the range of f64 for data in extreme units.
@@ -36,8 +36,8 @@ pub(super) struct RitzBasis {
 impl RitzBasis {
     pub(super) fn empty(d: usize) -> Self {
         Self {
-            q: Block::zeros(d, 0),
-            cq: Block::zeros(d, 0),
+            q: Tall::empty(d),
+            cq: Tall::empty(d),
             h: Mat::zeros(0, 0),
             error: 0.0,
             theta: Vec::new(),
@@ -47,21 +47,21 @@ impl RitzBasis {
 
     /// a, the number of vectors.
     pub(super) fn len(&self) -> usize {
-        self.q.p()
+        self.q.len()
     }
 
     /// Appends X with its image Z = CX, each column's error at most `image_rounding`, and solves the small problem.
     pub(super) fn append(&mut self, x: &Block, z: &Block, image_rounding: f64) -> Result<(), Error> {
         let (a, p) = (self.len(), x.p());
-        let (cross, corner) = (gram(&self.q, z), gram(x, z));
+        let (cross, corner) = (gram(self.q.view(), view(z)), gram(view(x), view(z)));
         let h = Mat::from_fn(a + p, a + p, |i, j| match (i < a, j < a) {
             (true, true) => self.h[(i, j)],
             (true, false) => cross[(i, j - a)],
             (false, true) => cross[(j, i - a)],
             (false, false) => 0.5 * (corner[(i - a, j - a)] + corner[(j - a, i - a)]),
         });
-        self.q = beside(&self.q, x);
-        self.cq = beside(&self.cq, z);
+        self.q.append(x);
+        self.cq.append(z);
         self.h = h;
         self.error = self.error.hypot((p as f64).sqrt() * image_rounding);
         (self.theta, self.s) = small_eigen(&self.h)?;
@@ -71,7 +71,7 @@ impl RitzBasis {
     /// The `count` best Ritz vectors and their images.
     pub(super) fn best(&self, count: usize) -> (Block, Block) {
         let s = self.coefficients(count);
-        (product(&self.q, s), product(&self.cq, s))
+        (product(self.q.view(), s), product(self.cq.view(), s))
     }
 
     /// S_count: the coefficients of the `count` best Ritz vectors.
@@ -81,12 +81,13 @@ impl RitzBasis {
 
     /// Keeps the `count` best Ritz pairs.
     pub(super) fn compress(&mut self, count: usize) {
-        let count = count.min(self.len());
-        let (q, cq) = self.best(count);
+        let (before, count) = (self.len(), count.min(self.len()));
+        let s = self.s.as_ref().subcols(0, count);
+        self.q.combine(s);
+        self.cq.combine(s);
         // The products round once more.
-        let rounding = rounding_of_sum(self.len()) * self.theta.first().copied().unwrap_or(0.0);
+        let rounding = rounding_of_sum(before) * self.theta.first().copied().unwrap_or(0.0);
         self.error = self.error.hypot((count as f64).sqrt() * rounding);
-        (self.q, self.cq) = (q, cq);
         self.theta.truncate(count);
         self.h = Mat::from_fn(count, count, |i, j| if i == j { self.theta[i] } else { 0.0 });
         self.s = Mat::identity(count, count);
@@ -100,8 +101,8 @@ impl RitzBasis {
 
     /// Computes the images anew: one pass, and all rounding gathered so far is gone.
     pub(super) fn refresh(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        let (q, mut z) =
-            (std::mem::replace(&mut self.q, Block::zeros(operator.dim(), 0)), Block::zeros(0, 0));
+        let all = Mat::<f64>::identity(self.len(), self.len());
+        let (q, mut z) = (product(self.q.view(), all.as_ref()), Block::zeros(0, 0));
         operator.apply(&q, &mut z)?;
         *self = Self::empty(operator.dim());
         self.append(&q, &z, operator.image_rounding())

@@ -15,7 +15,7 @@ use faer::{MatRef, Side};
 
 use super::{Krylov, KrylovSizes, Pairs, Solver};
 use crate::certificate::Next;
-use crate::linalg::product;
+use crate::linalg::{product, view};
 use crate::operator::rounding_of_sum;
 use crate::{Block, CovarianceOperator, Driver, Error, Limits, Rows};
 
@@ -58,7 +58,7 @@ impl CovarianceOperator for Formed {
         1
     }
     fn sum_rows(&mut self, _rows: Rows<'_>, v: &Block, out: &mut Block) -> Result<(), Error> {
-        *out = product(&self.c, MatRef::from_row_major_slice(v.values(), v.d(), v.p()));
+        *out = product(view(&self.c), view(v));
         Ok(())
     }
     fn total_variance(&self) -> f64 {
@@ -131,7 +131,7 @@ impl Solver for CovarianceSolver {
         Ok(())
     }
 
-    fn pairs(&self) -> Pairs<'_> {
+    fn pairs(&mut self) -> Pairs<'_> {
         Pairs { vectors: &self.vectors, images: &self.images, image_error: self.image_error, next: self.next }
     }
 

@@ -4,20 +4,20 @@
 //! 1  X ← p random orthonormal directions
 //! 2  repeat
 //! 3      Z ← CX                                     one full pass
-//! 4      Q ← [Q, X],  CQ ← [CQ, Z];  Rayleigh–Ritz  W, CW: the k best Ritz pairs
-//! 5      X ← orth(Z − Q(QᵀZ))                       the next Krylov block, fully re-orthogonalised
+//! 4      Q ← [Q, X];  X ← orth(Z − Q(QᵀZ))          the next Krylov block, fully re-orthogonalised
+//! 5      Rayleigh–Ritz on Q                         residuals known without forming a vector
 //! 6      if Q is full: Q ← its best Ritz vectors    thick restart; the converged ones are locked by staying in
 //! ```
 //!
-//! Source: Golub & Underwood 1977; Wu & Simon 2000 for the restart. Deviations: the images CQ are stored instead of the
-//! block-tridiagonal H, which costs memory and makes every residual exact; a block that breaks down (an invariant subspace,
-//! fewer than p directions left) is filled up with random directions, so that repeated eigenvalues are found.
+//! Source: Golub & Underwood 1977; Wu & Simon 2000 for the restart. Deviations: a block that breaks down (an invariant
+//! subspace, fewer than p directions left) is filled up with random directions, so that repeated eigenvalues are found; when
+//! the residuals fall below the rounding of the Lanczos relation, one pass computes the images of the best vectors anew.
+//! While the residuals are above the rounding of cheaper arithmetic, and the operator has such, line 3 uses it.
 //! Choose it as the best method without sampling. Cost of a step: 1 pass.
 
-use super::basis::RitzBasis;
-use super::{Pairs, Solver};
-use crate::certificate::Next;
-use crate::linalg::{beside, orthonormal_complement, random_complement};
+use super::lanczos::Lanczos;
+use super::{Outlook, Pairs, Solver};
+use crate::linalg::{Tall, beside, orthonormal_complement, random_complement, view};
 use crate::{Block, CovarianceOperator, Error};
 
 /// Sizes of the block and of the memory.
@@ -33,7 +33,7 @@ impl KrylovSizes {
     /// Sizes that suit k components: a block of at least eight, since one pass with eight vectors costs little more than
     /// with one, and room for the Krylov space to grow between restarts.
     pub fn suiting(k: usize) -> Self {
-        let block = (k + k / 2).clamp(8, 32);
+        let block = (k + k / 2).clamp(8, 32).max(k);
         Self { block, memory: (4 * k).max(12 * block).max(96) }
     }
 }
@@ -44,14 +44,16 @@ pub struct Krylov {
     k: usize,
     sizes: KrylovSizes,
     seed: u64,
-    basis: RitzBasis,
-    /// X, the next block, orthonormal and orthogonal to Q; Z = CX.
-    x: Block,
+    basis: Lanczos,
+    /// Z = CX.
     z: Block,
-    /// W and CW.
-    vectors: Block,
-    images: Block,
-    step: u64,
+    /// Whether the operator's cheaper arithmetic still serves.
+    coarse: bool,
+    /// Whether the last look computed images anew, so that only new directions can help.
+    fresh: bool,
+    /// W and CW, once asked for.
+    formed: Option<(Block, Block)>,
+    steps: u64,
 }
 
 impl Krylov {
@@ -65,28 +67,41 @@ impl Krylov {
     ) -> Result<Self, Error> {
         super::check_components(k, d)?;
         let block = sizes.block.clamp(1, d);
-        let nothing = Block::zeros(d, 0);
-        let mut x = match start {
-            None => nothing.clone(),
+        let given = match start {
+            None => Block::zeros(d, 0),
             Some(start) => {
-                super::check_start(start, d).and_then(|()| orthonormal_complement(start.clone(), &nothing))?
+                super::check_start(start, d)?;
+                orthonormal_complement(start.clone(), Tall::empty(d).view())?.x
             }
         };
-        let fill = random_complement(&x, block.saturating_sub(x.p()), seed)?;
-        x = beside(&x, &fill);
-        let sizes = KrylovSizes { block, memory: sizes.memory.max(k + 2 * block).min(d) };
-        let (basis, z) = (RitzBasis::empty(d), nothing);
+        // A basis of fewer than k vectors has no k Ritz pairs.
+        let fill = random_complement(view(&given), block.max(k).saturating_sub(given.p()), seed)?;
+        let memory = sizes.memory.max(k + 2 * block).min(d);
+        let mut basis = Lanczos::starting_with(beside(&given, &fill));
+        basis.reserve(memory);
+        let sizes = KrylovSizes { block, memory };
         Ok(Self {
             k,
             sizes,
             seed,
             basis,
-            x,
-            z,
-            vectors: Block::zeros(d, k),
-            images: Block::zeros(d, k),
-            step: 0,
+            z: Block::zeros(d, 0),
+            coarse: true,
+            fresh: false,
+            formed: None,
+            steps: 0,
         })
+    }
+
+    /// Whether what is left to see lies below the rounding of the relation: fresher images must tell.
+    fn needs_refresh(&self) -> bool {
+        self.basis.len() > 0 && !self.fresh && self.residual() <= self.basis.image_error()
+    }
+
+    /// The largest residual of the k best pairs, rounding apart.
+    fn residual(&self) -> f64 {
+        // f64::max would pass over NaN.
+        self.basis.residuals(self.k).into_iter().fold(0.0, |most, r| if r <= most { most } else { r })
     }
 }
 
@@ -100,41 +115,50 @@ impl Solver for Krylov {
     }
 
     fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        if self.x.p() == 0 {
-            // The basis spans the whole space: only fresher images can help.
-            self.basis.refresh(operator)?;
-        } else {
-            operator.apply(&self.x, &mut self.z)?; // 3
-            self.basis.append(&self.x, &self.z, operator.image_rounding())?; // 4
+        self.formed = None;
+        if self.needs_refresh() || (self.basis.len() > 0 && self.basis.x.p() == 0) {
+            (self.coarse, self.fresh) = (false, true);
+            self.basis.compress(self.sizes.block.max(self.k));
+            operator.apply(&self.basis.vectors(), &mut self.z)?;
+            return self.basis.refresh(&self.z, operator.image_rounding());
         }
-        (self.vectors, self.images) = self.basis.best(self.k);
-        super::sort_descending(&mut self.vectors, &mut self.images);
-        Ok(())
+        self.fresh = false;
+        // 3
+        let rounding = match operator.coarse_rounding() {
+            Some(rounding) if self.coarse => {
+                operator.apply_coarsely(&self.basis.x, &mut self.z)?;
+                rounding
+            }
+            _ => {
+                operator.apply(&self.basis.x, &mut self.z)?;
+                operator.image_rounding()
+            }
+        };
+        self.basis.expand(&self.z, rounding, self.sizes.block, self.seed ^ (self.steps + 1)) // 4, 5
     }
 
-    fn pairs(&self) -> Pairs<'_> {
-        let next = match self.basis.theta.get(self.k) {
-            Some(theta) => Next::Estimated(*theta),
-            None if self.k == self.vectors.d() => Next::Nothing,
-            None => Next::Unknown,
-        };
-        Pairs { vectors: &self.vectors, images: &self.images, image_error: self.basis.image_error(), next }
+    fn outlook(&self) -> Option<Outlook> {
+        let theta = self.basis.theta.first().copied().unwrap_or(0.0);
+        let (residual, image_error) = (self.residual(), self.basis.image_error());
+        Some(Outlook { theta, residual, image_error, clears_up: self.needs_refresh() })
+    }
+
+    fn pairs(&mut self) -> Pairs<'_> {
+        let next = super::next_of(&self.basis.theta, self.k, self.basis.x.d());
+        let image_error = self.basis.image_error();
+        let (vectors, images) = self.formed.get_or_insert_with(|| {
+            let (mut vectors, mut images) = self.basis.best(self.k);
+            super::sort_descending(&mut vectors, &mut images);
+            (vectors, images)
+        });
+        Pairs { vectors, images, image_error, next }
     }
 
     fn step(&mut self, _operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        self.step += 1;
-        let z = std::mem::replace(&mut self.z, Block::zeros(self.vectors.d(), 0));
-        let mut x = orthonormal_complement(z, &self.basis.q)?; // 5
-        if x.p() < self.sizes.block {
-            let known = beside(&self.basis.q, &x);
-            let fill = random_complement(&known, self.sizes.block - x.p(), self.seed ^ self.step)?;
-            x = beside(&x, &fill);
-        }
-        self.x = x;
-        // 6; X stays orthogonal to what is kept.
-        if self.basis.len() + self.x.p() > self.sizes.memory && self.basis.len() < self.vectors.d() {
-            let keep = (self.k + self.sizes.block).max(self.sizes.memory / 2).min(self.basis.len());
-            self.basis.compress(keep);
+        self.steps += 1;
+        // 6
+        if self.basis.len() + self.basis.x.p() > self.sizes.memory && self.basis.x.p() > 0 {
+            self.basis.compress((self.k + self.sizes.block).max(self.sizes.memory / 2));
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ mod anchored;
 mod basis;
 mod covariance;
 mod krylov;
+mod lanczos;
 mod oja;
 mod power;
 mod power_m;
@@ -40,6 +41,19 @@ pub struct Pairs<'a> {
     pub next: Next,
 }
 
+/// What a solver knows of its pairs before it forms them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outlook {
+    /// θ₁.
+    pub theta: f64,
+    /// The largest residual, rounding apart.
+    pub residual: f64,
+    /// A bound on the rounding of each image.
+    pub image_error: f64,
+    /// Whether the next look will lower that bound, because the residual lies below it.
+    pub clears_up: bool,
+}
+
 /// Parameters in force, for the history.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StepParameters {
@@ -68,7 +82,13 @@ pub trait Solver {
     fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error>;
 
     /// The current iterate with its images; meaningful after [`look`](Self::look).
-    fn pairs(&self) -> Pairs<'_>;
+    fn pairs(&mut self) -> Pairs<'_>;
+
+    /// What [`pairs`](Self::pairs) will show, where that is known without forming vectors: the driver then asks for the
+    /// pairs only when they may end the run.
+    fn outlook(&self) -> Option<Outlook> {
+        None
+    }
 
     /// Moves to the next iterate.
     fn step(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error>;
@@ -79,6 +99,15 @@ pub trait Solver {
     /// Parameters in force.
     fn parameters(&self) -> StepParameters {
         StepParameters::default()
+    }
+}
+
+/// λ_{k+1} as the Ritz values of a larger space estimate it.
+fn next_of(theta: &[f64], k: usize, d: usize) -> Next {
+    match theta.get(k) {
+        Some(theta) => Next::Estimated(*theta),
+        None if k == d => Next::Nothing,
+        None => Next::Unknown,
     }
 }
 

@@ -52,7 +52,7 @@ impl Solver for Oja {
         operator.apply(&self.w, &mut self.g)
     }
 
-    fn pairs(&self) -> Pairs<'_> {
+    fn pairs(&mut self) -> Pairs<'_> {
         Pairs { vectors: &self.w, images: &self.g, image_error: self.image_error, next: Next::Unknown }
     }
 

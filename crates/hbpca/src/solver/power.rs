@@ -40,7 +40,7 @@ impl Solver for Power {
         operator.apply(&self.w, &mut self.g) // 2
     }
 
-    fn pairs(&self) -> Pairs<'_> {
+    fn pairs(&mut self) -> Pairs<'_> {
         Pairs { vectors: &self.w, images: &self.g, image_error: self.image_error, next: Next::Unknown }
     }
 

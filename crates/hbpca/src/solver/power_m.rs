@@ -48,7 +48,7 @@ impl Solver for PowerM {
         Ok(())
     }
 
-    fn pairs(&self) -> Pairs<'_> {
+    fn pairs(&mut self) -> Pairs<'_> {
         Pairs { vectors: &self.w, images: &self.g, image_error: self.image_error, next: Next::Unknown }
     }
 

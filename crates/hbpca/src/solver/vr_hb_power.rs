@@ -104,7 +104,7 @@ impl Solver for VrHbPower {
         Ok(())
     }
 
-    fn pairs(&self) -> Pairs<'_> {
+    fn pairs(&mut self) -> Pairs<'_> {
         Pairs {
             vectors: &self.w_tilde,
             images: &self.g_tilde,

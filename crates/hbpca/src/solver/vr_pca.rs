@@ -64,7 +64,7 @@ impl Solver for VrPca {
         operator.apply(&self.w_tilde, &mut self.g_tilde) // 2
     }
 
-    fn pairs(&self) -> Pairs<'_> {
+    fn pairs(&mut self) -> Pairs<'_> {
         Pairs {
             vectors: &self.w_tilde,
             images: &self.g_tilde,

@@ -34,7 +34,7 @@ impl Solver for VrPowerM {
     fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         self.0.look(operator)
     }
-    fn pairs(&self) -> Pairs<'_> {
+    fn pairs(&mut self) -> Pairs<'_> {
         self.0.pairs()
     }
     fn step(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {

@@ -1,0 +1,122 @@
+//! Products of tall matrices, orthonormal bases, and small symmetric eigenproblems.
+//!
+//! Tall means d×p with p ≪ d. Coordinates are cut into pieces that depend on d alone, so that sums have a fixed order
+//! and threads can share the work.
+
+mod orthonormal;
+mod tall;
+
+pub(crate) use orthonormal::{orthonormal_complement, random_complement};
+pub(crate) use tall::Tall;
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
+use rayon::prelude::*;
+
+use crate::operator::rounding_of_sum;
+use crate::{Block, Error, ordered};
+
+/// Coordinates in one piece: with a few dozen vectors it stays in the second-level cache.
+const PIECE: usize = 2048;
+
+/// The matrix of a block.
+pub(crate) fn view(block: &Block) -> MatRef<'_, f64> {
+    MatRef::from_row_major_slice(block.values(), block.d(), block.p())
+}
+
+/// AᵀB, p×q.
+pub(crate) fn gram(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
+    let (d, p, q) = (a.nrows(), a.ncols(), b.ncols());
+    let n_pieces = d.div_ceil(PIECE);
+    let mut total = Mat::zeros(p, q);
+    if p == 0 || q == 0 {
+        return total;
+    }
+    let mut partials = vec![Mat::<f64>::zeros(p, q); rayon::current_num_threads().min(n_pieces)];
+    ordered::for_each_chunk(
+        n_pieces,
+        &mut partials,
+        |i, partial| {
+            let rows = i * PIECE..d.min((i + 1) * PIECE);
+            let (a, b) = (a.subrows(rows.start, rows.len()), b.subrows(rows.start, rows.len()));
+            matmul(partial.as_mut(), Accum::Replace, a.transpose(), b, 1.0, Par::Seq);
+        },
+        |_, partial| total += &*partial,
+    );
+    total
+}
+
+/// Relative rounding of every entry of [`gram`] for unit vectors of length d.
+pub(crate) fn rounding_of_gram(d: usize) -> f64 {
+    rounding_of_sum(d.min(PIECE) + d.div_ceil(PIECE))
+}
+
+/// A·H, d×r, for a small p×r matrix H.
+pub(crate) fn product(a: MatRef<'_, f64>, h: MatRef<'_, f64>) -> Block {
+    let mut out = Block::zeros(a.nrows(), h.ncols());
+    add_product(&mut out, a, h, 1.0);
+    out
+}
+
+/// W ← W + αA·H for a small matrix H.
+pub(crate) fn add_product(w: &mut Block, a: MatRef<'_, f64>, h: MatRef<'_, f64>, alpha: f64) {
+    let r = w.p();
+    if a.ncols() == 0 || r == 0 {
+        return;
+    }
+    let pieces = w.values_mut().par_chunks_mut(PIECE * r).enumerate();
+    pieces.for_each(|(i, w)| {
+        let rows = w.len() / r;
+        let w = MatMut::from_row_major_slice_mut(w, rows, r);
+        matmul(w, Accum::Add, a.subrows(i * PIECE, rows), h, alpha, Par::Seq);
+    });
+}
+
+/// W ← (I − QQᵀ)W, once; returns QᵀW.
+pub(crate) fn project_out(w: &mut Block, q: MatRef<'_, f64>) -> Mat<f64> {
+    let h = gram(q, view(w));
+    add_product(w, q, h.as_ref(), -1.0);
+    h
+}
+
+/// Eigenvalues, descending, and eigenvectors of a small symmetric matrix.
+pub(crate) fn small_eigen(h: &Mat<f64>) -> Result<(Vec<f64>, Mat<f64>), Error> {
+    let p = h.nrows();
+    if p == 0 {
+        return Ok((Vec::new(), Mat::zeros(0, 0)));
+    }
+    // Scaled to entries of at most 1, and symmetric to the last bit.
+    let largest = h.norm_max();
+    let scale = if largest > 0.0 { largest } else { 1.0 };
+    let symmetric = Mat::from_fn(p, p, |i, j| 0.5 * (h[(i, j)] + h[(j, i)]) / scale);
+    let eigen =
+        symmetric.self_adjoint_eigen(Side::Lower).map_err(|e| Error::Source(format!("{e:?}").into()))?;
+    let values = (0..p).map(|i| eigen.S()[p - 1 - i] * scale).collect();
+    Ok((values, Mat::from_fn(p, p, |i, j| eigen.U()[(i, p - 1 - j)])))
+}
+
+/// The columns of several blocks side by side.
+pub(crate) fn beside(left: &Block, right: &Block) -> Block {
+    let (d, p, q) = (left.d().max(right.d()), left.p(), right.p());
+    let mut values = Vec::with_capacity(d * (p + q));
+    for j in 0..d {
+        values.extend_from_slice(&left.values()[j * p..(j + 1) * p]);
+        values.extend_from_slice(&right.values()[j * q..(j + 1) * q]);
+    }
+    Block::from_values(d, p + q, values).unwrap_or_else(|_| unreachable!("both blocks have d rows"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_eigenproblems_descend_and_survive_scales() {
+        for scale in [1e-300, 1.0, 1e300] {
+            let h = Mat::from_fn(2, 2, |i, j| scale * [[2.0, 1.0], [1.0, 2.0]][i][j]);
+            let (values, vectors) = small_eigen(&h).unwrap();
+            assert!((values[0] / scale - 3.0).abs() < 1e-14 && (values[1] / scale - 1.0).abs() < 1e-14);
+            assert!((vectors[(0, 0)].abs() - 0.5_f64.sqrt()).abs() < 1e-14);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! A growing set of long vectors.
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatMut, MatRef, Par};
+
+use super::PIECE;
+use crate::Block;
+
+/// A d×a matrix, column by column: vectors are appended without moving the others.
+#[derive(Clone, Debug)]
+pub(crate) struct Tall {
+    d: usize,
+    values: Vec<f64>,
+}
+
+impl Tall {
+    pub(crate) fn empty(d: usize) -> Self {
+        Self { d, values: Vec::new() }
+    }
+
+    /// a, the number of vectors.
+    pub(crate) fn len(&self) -> usize {
+        self.values.len() / self.d.max(1)
+    }
+
+    pub(crate) fn view(&self) -> MatRef<'_, f64> {
+        MatRef::from_column_major_slice(&self.values, self.d, self.len())
+    }
+
+    /// Makes room for `more` vectors, so that appending them moves nothing.
+    pub(crate) fn reserve(&mut self, more: usize) {
+        self.values.reserve_exact(more * self.d);
+    }
+
+    /// Appends the columns of `block`.
+    pub(crate) fn append(&mut self, block: &Block) {
+        let (d, p, first) = (self.d, block.p(), self.values.len());
+        self.values.resize(first + d * p, 0.0);
+        let new = &mut self.values[first..];
+        // A few hundred coordinates at a time: they stay in cache while every column takes its own.
+        const RUN: usize = 256;
+        for start in (0..d).step_by(RUN) {
+            let rows = &block.values()[start * p..d.min(start + RUN) * p];
+            for c in 0..p {
+                let column = &mut new[c * d + start..];
+                rows.iter().skip(c).step_by(p).zip(column).for_each(|(x, to)| *to = *x);
+            }
+        }
+    }
+
+    /// Q ← QS for a×r coefficients S, r ≤ a, in place.
+    pub(crate) fn combine(&mut self, s: MatRef<'_, f64>) {
+        let (d, a, r) = (self.d, self.len(), s.ncols());
+        assert!(s.nrows() == a && r <= a, "{a} vectors combined by {}×{r} coefficients", s.nrows());
+        if d > 0 && a > 0 {
+            combine_rows(MatMut::from_column_major_slice_mut(&mut self.values, d, a), s);
+        }
+        self.values.truncate(d * r);
+    }
+}
+
+/// The first columns of Q ← QS, piece by piece on all threads.
+fn combine_rows(q: MatMut<'_, f64>, s: MatRef<'_, f64>) {
+    let rows = q.nrows();
+    if rows > PIECE {
+        let (upper, lower) = q.split_at_row_mut((rows / 2).next_multiple_of(PIECE).min(rows - 1));
+        rayon::join(|| combine_rows(upper, s), || combine_rows(lower, s));
+        return;
+    }
+    let mut combined = Mat::zeros(rows, s.ncols());
+    matmul(combined.as_mut(), Accum::Replace, q.as_ref(), s, 1.0, Par::Seq);
+    q.subcols_mut(0, s.ncols()).copy_from(&combined);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::{gram, product, view};
+    use crate::matrix::random_direction;
+
+    #[test]
+    fn appended_and_combined_columns_are_those_of_the_blocks() {
+        for d in [1, 3, 255, 257, 2 * PIECE + 7] {
+            let blocks =
+                [1, 3, 2].map(|p| Block::from_values(d, p, random_direction(p as u64, d * p)).unwrap());
+            let mut tall = Tall::empty(d);
+            tall.reserve(6);
+            blocks.iter().for_each(|block| tall.append(block));
+            assert_eq!(tall.len(), 6);
+            for j in 0..d {
+                let row: Vec<f64> = (0..6).map(|c| tall.view()[(j, c)]).collect();
+                let want: Vec<f64> =
+                    blocks.iter().flat_map(|b| &b.values()[j * b.p()..(j + 1) * b.p()]).copied().collect();
+                assert_eq!(row, want);
+            }
+            let s = Mat::from_fn(6, 4, |i, j| (i * 4 + j) as f64 / 7.0);
+            let want = product(tall.view(), s.as_ref());
+            let norm = gram(view(&want), view(&want)).norm_max();
+            tall.combine(s.as_ref());
+            assert_eq!(tall.len(), 4);
+            // Both multiply the same numbers, perhaps in another order.
+            assert!((tall.view() - view(&want)).norm_max() <= 8.0 * f64::EPSILON * norm.sqrt());
+        }
+    }
+}
