@@ -20,12 +20,13 @@ pub(crate) struct Complement {
 ///
 /// Each round projects, and brings columns to length 1 and apart by the eigenvectors of their Gram matrix (SVQB,
 /// Stathopoulos & Wu 2002). Directions that the Gram matrix sees too weakly to tell their length are only rotated, and
-/// measured again in the next round: ones a billion times weaker than others survive. A round that begins with nearly
-/// orthonormal columns ends with columns orthonormal to rounding ("twice is enough"); two rounds nearly always do.
+/// measured again in the next round: ones a billion times weaker than others survive. What a round leaves of an overlap is
+/// rounding times the factor by which it lengthened what was left of a column; rounds go on while that is not small, and
+/// project only where the overlap with Q is concerned. One or two nearly always do.
 pub(crate) fn orthonormal_complement(mut w: Block, q: MatRef<'_, f64>) -> Result<Complement, Error> {
     const ROUNDS: usize = 8;
-    /// Overlaps up to this are brought below rounding by one more round.
-    const NEARLY: f64 = 1e-3;
+    /// Roundings that an overlap may amount to in the end.
+    const HARMLESS: f64 = 16.0;
     /// Eigenvalues of the scaled Gram matrix below this, relative to the largest, are too inexact to divide by.
     const WEAK: f64 = 1e-6;
     // A remainder this much shorter than its vector is rounding.
@@ -35,22 +36,22 @@ pub(crate) fn orthonormal_complement(mut w: Block, q: MatRef<'_, f64>) -> Result
     if let Some(unit) = unit {
         w.values_mut().iter_mut().for_each(|x| *x /= unit);
     }
-    let mut lengths: Option<Vec<f64>> = None;
-    let mut first = None;
+    let mut lengths = column_norms(&w);
+    let mut along = None;
+    let mut project = true;
     for round in 0..ROUNDS {
-        let lengths_before = lengths.unwrap_or_else(|| column_norms(&w));
-        let overlap = project_out(&mut w, q);
-        let nearly_orthogonal = round > 0 && overlap.norm_max() <= NEARLY;
-        first.get_or_insert(overlap);
+        if project {
+            let overlap = project_out(&mut w, q);
+            along.get_or_insert(overlap);
+        }
         let g = gram(view(&w), view(&w));
         let norms: Vec<f64> = (0..w.p()).map(|c| g[(c, c)].max(0.0).sqrt()).collect();
         // Rotated columns descend in weight: where there is no room for all, the last ones go.
         let most = if round == 0 { w.p() } else { room };
-        let kept: Vec<usize> =
-            (0..w.p()).filter(|&c| norms[c] > vanished * lengths_before[c]).take(most).collect();
+        let kept: Vec<usize> = (0..w.p()).filter(|&c| norms[c] > vanished * lengths[c]).take(most).collect();
         let r = kept.len();
+        let shortened = kept.iter().map(|&c| lengths[c] / norms[c]).fold(1.0, f64::max);
         let g = Mat::from_fn(r, r, |i, j| g[(kept[i], kept[j])] / norms[kept[i]] / norms[kept[j]]);
-        let off = (0..r).flat_map(|i| (0..i).map(move |j| (i, j))).map(|at| g[at].abs()).fold(0.0, f64::max);
         let (values, vectors) = small_eigen(&g)?;
         let strong = |j: usize| values[j] > WEAK * values[0];
         let turn = Mat::from_fn(w.p(), r, |i, j| {
@@ -58,12 +59,18 @@ pub(crate) fn orthonormal_complement(mut w: Block, q: MatRef<'_, f64>) -> Result
             kept.iter().position(|&c| c == i).map_or(0.0, |at| vectors[(at, j)] / (root * norms[i]))
         });
         w = product(view(&w), turn.as_ref());
-        if r == 0 || (nearly_orthogonal && off <= NEARLY) {
+        let lengthened = match values.last() {
+            None => break,
+            Some(least) if strong(r - 1) => (values[0] / least).sqrt(),
+            Some(_) => f64::INFINITY,
+        };
+        project = shortened * lengthened > HARMLESS;
+        if !project && lengthened * lengthened <= HARMLESS {
             break;
         }
-        lengths = Some(vec![1.0; r]);
+        lengths = vec![1.0; r];
     }
-    let along = first.unwrap_or_else(|| Mat::zeros(q.ncols(), 0)) * Scale(unit.unwrap_or(1.0));
+    let along = along.unwrap_or_else(|| Mat::zeros(q.ncols(), 0)) * Scale(unit.unwrap_or(1.0));
     Ok(Complement { x: w, along })
 }
 

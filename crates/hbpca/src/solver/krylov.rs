@@ -74,8 +74,7 @@ impl Krylov {
                 orthonormal_complement(start.clone(), Tall::empty(d).view())?.x
             }
         };
-        // A basis of fewer than k vectors has no k Ritz pairs.
-        let fill = random_complement(view(&given), block.max(k).saturating_sub(given.p()), seed)?;
+        let fill = random_complement(view(&given), block.saturating_sub(given.p()), seed)?;
         let memory = sizes.memory.max(k + 2 * block).min(d);
         let mut basis = Lanczos::starting_with(beside(&given, &fill));
         basis.reserve(memory);
@@ -96,6 +95,22 @@ impl Krylov {
     /// Whether what is left to see lies below the rounding of the relation: fresher images must tell.
     fn needs_refresh(&self) -> bool {
         self.basis.len() > 0 && !self.fresh && self.residual() <= self.basis.image_error()
+    }
+
+    /// Lines 3–5.
+    fn widen(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
+        // 3
+        let rounding = match operator.coarse_rounding() {
+            Some(rounding) if self.coarse => {
+                operator.apply_coarsely(&self.basis.x, &mut self.z)?;
+                rounding
+            }
+            _ => {
+                operator.apply(&self.basis.x, &mut self.z)?;
+                operator.image_rounding()
+            }
+        };
+        self.basis.expand(&self.z, rounding, self.sizes.block, self.seed ^ (self.steps + 1)) // 4, 5
     }
 
     /// The largest residual of the k best pairs, rounding apart.
@@ -123,18 +138,13 @@ impl Solver for Krylov {
             return self.basis.refresh(&self.z, operator.image_rounding());
         }
         self.fresh = false;
-        // 3
-        let rounding = match operator.coarse_rounding() {
-            Some(rounding) if self.coarse => {
-                operator.apply_coarsely(&self.basis.x, &mut self.z)?;
-                rounding
-            }
-            _ => {
-                operator.apply(&self.basis.x, &mut self.z)?;
-                operator.image_rounding()
-            }
-        };
-        self.basis.expand(&self.z, rounding, self.sizes.block, self.seed ^ (self.steps + 1)) // 4, 5
+        self.widen(operator)?;
+        // A basis of fewer than k vectors has no k Ritz pairs.
+        while self.basis.len() < self.k && self.basis.x.p() > 0 {
+            self.steps += 1;
+            self.widen(operator)?;
+        }
+        Ok(())
     }
 
     fn outlook(&self) -> Option<Outlook> {

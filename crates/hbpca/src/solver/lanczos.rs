@@ -13,11 +13,13 @@
 //! Everything is combined with orthonormal coefficients only, so that the rounding of the relation adds up in squares and
 //! is never amplified. That sum is tracked.
 
+use std::ops::AddAssign;
+
 use faer::{Mat, MatRef};
 
 use crate::linalg::{
-    Tall, add_product, beside, gram, orthonormal_complement, product, random_complement, rounding_of_gram,
-    small_eigen, view,
+    Tall, add_product, beside, gram, orthonormal_complement, product, project_out, random_complement,
+    rounding_of_gram, small_eigen, view,
 };
 use crate::operator::rounding_of_sum;
 use crate::{Block, Error};
@@ -31,6 +33,8 @@ pub(super) struct Lanczos {
     pub(super) x: Block,
     /// B = XᵀCQ.
     b: Mat<f64>,
+    /// How many of the last columns of B can be other than zero.
+    coupled: usize,
     /// ‖CQ − QH − XB‖ from above.
     error: f64,
     /// Eigenvalues of H, descending, and its eigenvectors S.
@@ -43,7 +47,16 @@ impl Lanczos {
     pub(super) fn starting_with(x: Block) -> Self {
         let (q, p) = (Tall::empty(x.d()), x.p());
         let empty = Mat::zeros(0, 0);
-        Self { q, h: empty.clone(), x, b: Mat::zeros(p, 0), error: 0.0, theta: Vec::new(), s: empty }
+        Self {
+            q,
+            h: empty.clone(),
+            x,
+            b: Mat::zeros(p, 0),
+            coupled: 0,
+            error: 0.0,
+            theta: Vec::new(),
+            s: empty,
+        }
     }
 
     /// a, the number of vectors in Q.
@@ -66,8 +79,16 @@ impl Lanczos {
         seed: u64,
     ) -> Result<(), Error> {
         let (a, p) = (self.len(), self.x.p());
+        // QᵀZ = (XᵀCQ)ᵀ = Bᵀ is known up to rounding: what it leaves of Z needs but one look at all of Q.
+        let mut left = z.clone();
+        let coupled = self.q.view().subcols(a - self.coupled, self.coupled);
+        let known = self.b.as_ref().subcols(a - self.coupled, self.coupled).transpose().to_owned();
+        add_product(&mut left, coupled, known.as_ref(), -1.0);
+        let own = project_out(&mut left, view(&self.x));
         self.q.append(&self.x);
-        let along = self.leave(z)?;
+        let mut along = self.leave(left, z)?;
+        along.submatrix_mut(a - self.coupled, 0, self.coupled, p).add_assign(&known);
+        along.submatrix_mut(a, 0, p, p).add_assign(&own);
         self.h = Mat::from_fn(a + p, a + p, |i, j| match (i < a, j < a) {
             (true, true) => self.h[(i, j)],
             (_, false) if i < a => along[(i, j - a)],
@@ -75,13 +96,14 @@ impl Lanczos {
             _ => 0.5 * (along[(i, j - a)] + along[(j, i - a)]),
         });
         self.fill(width, seed)?;
+        self.coupled = p;
         self.b = Mat::from_fn(self.x.p(), a + p, |i, j| if j < a { 0.0 } else { self.b[(i, j - a)] });
         self.solve(p, image_rounding)
     }
 
-    /// X ← orth(Z − QQᵀZ) and B ← XᵀZ, for the image Z of the last columns of Q; returns QᵀZ.
-    fn leave(&mut self, z: &Block) -> Result<Mat<f64>, Error> {
-        let found = orthonormal_complement(z.clone(), self.q.view())?;
+    /// X ← orth(Y − QQᵀY) and B ← XᵀZ, for the image Z of the last columns of Q and what is left of it, Y; returns QᵀY.
+    fn leave(&mut self, y: Block, z: &Block) -> Result<Mat<f64>, Error> {
+        let found = orthonormal_complement(y, self.q.view())?;
         self.b = gram(view(&found.x), view(z));
         self.x = found.x;
         Ok(found.along)
@@ -144,6 +166,7 @@ impl Lanczos {
     pub(super) fn compress(&mut self, count: usize) {
         let (a, count) = (self.len(), count.min(self.len()));
         self.b = &self.b * self.coefficients(count);
+        self.coupled = count;
         self.q.combine(self.s.as_ref().subcols(0, count));
         // The products round once more.
         self.error = self.error.hypot((count as f64).sqrt() * rounding_of_sum(a) * self.largest());
@@ -159,10 +182,11 @@ impl Lanczos {
 
     /// Takes Z = CQ, computed anew, for the images of the basis.
     pub(super) fn refresh(&mut self, z: &Block, image_rounding: f64) -> Result<(), Error> {
-        let along = self.leave(z)?;
+        let along = self.leave(z.clone(), z)?;
         let a = self.len();
         self.h = Mat::from_fn(a, a, |i, j| 0.5 * (along[(i, j)] + along[(j, i)]));
         self.error = 0.0;
+        self.coupled = a;
         self.solve(a, image_rounding)
     }
 
