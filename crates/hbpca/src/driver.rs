@@ -186,7 +186,7 @@ impl<'a> Driver<'a> {
             if holds {
                 break Outcome::Converged;
             }
-            if !sight.clears_up && patience.exhausted(record.residual, sight.floor) {
+            if !sight.clears_up && patience.exhausted(sight.measured, sight.floor) {
                 break Outcome::Stagnated;
             }
             if stop || self.limits.cancel.is_cancelled() {
@@ -229,10 +229,11 @@ impl<'a> Driver<'a> {
         let clears_up = outlook.is_some_and(|outlook| outlook.clears_up);
         match outlook {
             Some(outlook)
-                if outlook.residual > self.limits.tol * outlook.theta && self.reference.is_none() =>
+                if self.reference.is_none()
+                    && outlook.residual + outlook.image_error > self.limits.tol * outlook.theta =>
             {
                 let Outlook { theta, residual, image_error: floor, .. } = outlook;
-                Sight { theta, residual: residual + floor, floor, clears_up, certificate: None }
+                Sight { theta, residual, measured: residual, floor, clears_up, certificate: None }
             }
             _ => {
                 let certificate = certify(solver, operator, second);
@@ -241,7 +242,14 @@ impl<'a> Driver<'a> {
                 let residual =
                     certificate.residuals.iter().fold(0.0, |most, r| if *r <= most { most } else { *r });
                 let floor = certificate.image_rounding;
-                Sight { theta, residual, floor, clears_up, certificate: Some(certificate) }
+                Sight {
+                    theta,
+                    residual,
+                    measured: residual - floor,
+                    floor,
+                    clears_up,
+                    certificate: Some(certificate),
+                }
             }
         }
     }
@@ -271,11 +279,13 @@ impl<'a> Driver<'a> {
 /// What a look showed.
 struct Sight {
     theta: f64,
-    /// The largest residual, rounding included.
+    /// The largest residual as the history shows it: certified with its rounding, or foreseen without.
     residual: f64,
-    /// The part of it that is a bound on rounding.
+    /// The largest residual without rounding.
+    measured: f64,
+    /// The bound on rounding.
     floor: f64,
-    /// Whether the next look lowers that bound.
+    /// Whether a look to come lowers that bound.
     clears_up: bool,
     /// None where it would not hold.
     certificate: Option<Certificate>,
@@ -344,10 +354,9 @@ impl Patience {
     /// Looks without progress, close to the floor, after which more are pointless.
     const LOOKS: usize = 10;
 
-    /// Whether the residual (which includes `floor`) is at the rounding of the images: either nearly all of it is that
-    /// rounding, or it is within a thousand of it and has not fallen for ten looks.
-    fn exhausted(&mut self, residual: f64, floor: f64) -> bool {
-        let measured = residual - floor;
+    /// Whether the residual (without rounding) is at the rounding of the images: far below it, or within a thousand of it
+    /// and not falling for ten looks.
+    fn exhausted(&mut self, measured: f64, floor: f64) -> bool {
         if self.best.is_none_or(|best| measured < 0.9 * best) {
             self.best = Some(measured);
             self.looks_without_progress = 0;
@@ -365,8 +374,8 @@ mod tests {
 
     #[test]
     fn patience_ends_at_once_where_all_is_rounding() {
-        assert!(Patience::default().exhausted(1.05e-16, 1e-16));
-        assert!(!Patience::default().exhausted(1.2e-16, 1e-16));
+        assert!(Patience::default().exhausted(0.05e-16, 1e-16));
+        assert!(!Patience::default().exhausted(0.2e-16, 1e-16));
     }
 
     #[test]
@@ -374,7 +383,7 @@ mod tests {
         let mut patience = Patience::default();
         for look in 0..=Patience::LOOKS {
             // Falling by less than a tenth is no progress; the first look always is one.
-            let residual = 1e-16 + 5e-14 * 0.95_f64.powi(look.min(1) as i32);
+            let residual = 5e-14 * 0.95_f64.powi(look.min(1) as i32);
             assert_eq!(patience.exhausted(residual, 1e-16), look == Patience::LOOKS, "look {look}");
         }
     }
@@ -385,7 +394,7 @@ mod tests {
         assert!((0..100).all(|_| !patience.exhausted(1e-3, 1e-16)));
         // Down to the floor's neighbourhood by halves: never ten looks without progress.
         let mut patience = Patience::default();
-        assert!((0..40).all(|look| !patience.exhausted(1e-16 + 1e-3 * 0.5_f64.powi(look), 1e-16)));
+        assert!((0..40).all(|look| !patience.exhausted(1e-3 * 0.5_f64.powi(look), 1e-16)));
     }
 
     #[test]

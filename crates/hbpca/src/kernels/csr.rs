@@ -4,7 +4,7 @@
 //! that an entry reads and writes whole cache lines. Up to four registers of vectors are taken at a time; with more,
 //! the row, by then in the first-level cache, is walked again.
 
-use super::lanes::{Kernel, Lanes, run};
+use super::lanes::{Arithmetic, Kernel, Lanes};
 use super::{Level, RowSet, RowWeights};
 use crate::matrix::{Csr, Real};
 
@@ -44,7 +44,7 @@ pub(super) fn sum_csr_at<T: Real>(
     assert!(c.is_none_or(|c| c.len() == p), "one c for each vector");
     t.clear();
     t.resize(p, 0.0);
-    run(level, Chunk { x, rows, weights, c, v, p, y, t, t_sum });
+    f64::run(level, Chunk { x, rows, weights, c, v, p, y, t, t_sum });
 }
 
 struct Chunk<'a, T: Real> {
@@ -59,11 +59,11 @@ struct Chunk<'a, T: Real> {
     t_sum: &'a mut [f64],
 }
 
-impl<T: Real> Kernel for Chunk<'_, T> {
+impl<T: Real> Kernel<f64> for Chunk<'_, T> {
     type Output = ();
 
     #[inline(always)]
-    unsafe fn run<L: Lanes>(self) {
+    unsafe fn run<L: Lanes<Number = f64>>(self) {
         let Self { x, rows, weights, c, v, p, y, t, t_sum } = self;
         for i in 0..rows.len() {
             let l = rows.get(i);
@@ -120,7 +120,7 @@ impl<T: Real> Row<'_, T> {
     ///
     /// As for [`Lanes`]; columns are below d, there are as many values, V and Y have d·p values and t has p.
     #[inline(always)]
-    unsafe fn dots<L: Lanes>(&self, t: &mut [f64]) {
+    unsafe fn dots<L: Lanes<Number = f64>>(&self, t: &mut [f64]) {
         // SAFETY: the caller's promise.
         unsafe {
             if self.p == 1 {
@@ -137,7 +137,7 @@ impl<T: Real> Row<'_, T> {
     ///
     /// As for [`Row::dots`].
     #[inline(always)]
-    unsafe fn update<L: Lanes>(&self, t: &[f64]) {
+    unsafe fn update<L: Lanes<Number = f64>>(&self, t: &[f64]) {
         // SAFETY: the caller's promise.
         unsafe {
             if self.p == 1 {
@@ -157,7 +157,7 @@ impl<T: Real> Row<'_, T> {
 
     /// vᵀx in four partial sums: one would wait for itself.
     #[inline(always)]
-    unsafe fn dot_of_one<L: Lanes>(&self) -> f64 {
+    unsafe fn dot_of_one<L: Lanes<Number = f64>>(&self) -> f64 {
         let mut sums = [0.0; 4];
         let n = self.columns.len();
         let whole = n - n % 4;
@@ -178,7 +178,7 @@ impl<T: Real> Row<'_, T> {
     }
 
     #[inline(always)]
-    unsafe fn update_one<L: Lanes>(&self, t: f64) {
+    unsafe fn update_one<L: Lanes<Number = f64>>(&self, t: f64) {
         for i in 0..self.columns.len() {
             // SAFETY: the promise of `Row::dots`.
             unsafe {
@@ -191,7 +191,7 @@ impl<T: Real> Row<'_, T> {
 
     /// t[from ..] ← Vᵀx for `FULL` registers of vectors and, if `PART`, the rest of them.
     #[inline(always)]
-    unsafe fn dots_of_panel<L: Lanes, const FULL: usize, const PART: bool>(
+    unsafe fn dots_of_panel<L: Lanes<Number = f64>, const FULL: usize, const PART: bool>(
         &self,
         from: usize,
         t: &mut [f64],
@@ -231,7 +231,11 @@ impl<T: Real> Row<'_, T> {
 
     /// Y += x tᵀ for `FULL` registers of vectors from `from` on and, if `PART`, the rest of them.
     #[inline(always)]
-    unsafe fn update_panel<L: Lanes, const FULL: usize, const PART: bool>(&self, from: usize, t: &[f64]) {
+    unsafe fn update_panel<L: Lanes<Number = f64>, const FULL: usize, const PART: bool>(
+        &self,
+        from: usize,
+        t: &[f64],
+    ) {
         // SAFETY: the promise of `Row::dots`; the rest of the vectors is less than a register.
         unsafe {
             let mask = L::mask(if PART { self.p - from - FULL * L::N } else { 0 });

@@ -5,7 +5,7 @@
 //! from memory once and stays in the second-level cache while every panel takes its products
 //! ([`panel`](super::panel)) from it.
 
-use super::lanes::{Kernel, Lanes, run};
+use super::lanes::{Arithmetic, Kernel, Lanes};
 use super::panel::{BLOCK, Panel};
 use super::{Level, RowSet, RowWeights};
 use crate::matrix::{Dense, Real};
@@ -13,8 +13,8 @@ use crate::matrix::{Dense, Real};
 /// Bytes of data in a block of rows: a fraction of any second-level cache, the next block being fetched meanwhile.
 const BLOCK_BYTES: usize = 192 << 10;
 
-/// Y += Σ w a(aᵀV) over the rows of one chunk, a = x − shift; V and Y are d×p, row-major.
-pub(crate) fn sum_dense<T: Real>(
+/// Y += Σ w a(aᵀV) over the rows of one chunk, a = x − shift; V and Y are d×p, row-major. Computes in numbers of type `A`.
+pub(crate) fn sum_dense<T: Real, A: Arithmetic>(
     x: &Dense<'_, T>,
     rows: &RowSet<'_>,
     weights: RowWeights<'_>,
@@ -22,13 +22,13 @@ pub(crate) fn sum_dense<T: Real>(
     v: &[f64],
     p: usize,
     y: &mut [f64],
-    scratch: &mut Vec<f64>,
+    scratch: &mut Vec<A>,
 ) {
     sum_dense_at(Level::best(), x, rows, weights, shift, v, p, y, scratch);
 }
 
 /// [`sum_dense`] with the instructions of `level`.
-pub(super) fn sum_dense_at<T: Real>(
+pub(super) fn sum_dense_at<T: Real, A: Arithmetic>(
     level: Level,
     x: &Dense<'_, T>,
     rows: &RowSet<'_>,
@@ -37,17 +37,17 @@ pub(super) fn sum_dense_at<T: Real>(
     v: &[f64],
     p: usize,
     y: &mut [f64],
-    scratch: &mut Vec<f64>,
+    scratch: &mut Vec<A>,
 ) {
     let d = x.n_cols();
     assert_eq!((v.len(), y.len()), (d * p, d * p), "V and Y are d×p");
     assert!(shift.is_none_or(|shift| shift.len() == d), "one shift for each column");
     if rows.len() > 0 && p > 0 {
-        run(level, Chunk { x, rows, weights, shift, v, p, y, scratch });
+        A::run(level, Chunk { x, rows, weights, shift, v, p, y, scratch });
     }
 }
 
-struct Chunk<'a, T: Real> {
+struct Chunk<'a, T: Real, A> {
     x: &'a Dense<'a, T>,
     rows: &'a RowSet<'a>,
     weights: RowWeights<'a>,
@@ -55,14 +55,14 @@ struct Chunk<'a, T: Real> {
     v: &'a [f64],
     p: usize,
     y: &'a mut [f64],
-    scratch: &'a mut Vec<f64>,
+    scratch: &'a mut Vec<A>,
 }
 
-impl<T: Real> Kernel for Chunk<'_, T> {
+impl<T: Real, A: Arithmetic> Kernel<A> for Chunk<'_, T, A> {
     type Output = ();
 
     #[inline(always)]
-    unsafe fn run<L: Lanes>(self) {
+    unsafe fn run<L: Lanes<Number = A>>(self) {
         let Self { x, rows, weights, shift, v, p, y, scratch } = self;
         let d = x.n_cols();
         let padded = d.next_multiple_of(L::N);
@@ -70,13 +70,14 @@ impl<T: Real> Kernel for Chunk<'_, T> {
         let [packed_shift, packed_v, packed_y, partial] =
             carve(scratch, [padded, padded * p, padded * p, BLOCK * width * L::N]);
         if let Some(shift) = shift {
-            packed_shift[..d].copy_from_slice(shift);
+            packed_shift.iter_mut().zip(shift).for_each(|(to, mu)| *to = A::from_f64(*mu));
         }
-        for_each_packed(d, p, width, L::N, |at, packed| packed_v[packed] = v[at]);
+        for_each_packed(d, p, width, L::N, |at, packed| packed_v[packed] = A::from_f64(v[at]));
 
         let block_rows = (BLOCK_BYTES / (d * T::BYTES)).clamp(1, BLOCK);
         let mut next = RowBlock::gather(x, rows, weights, 0, block_rows);
         let mut first = 0;
+        let mut in_sum = 0;
         while next.len > 0 {
             let block = next;
             first += block.len;
@@ -98,8 +99,14 @@ impl<T: Real> Kernel for Chunk<'_, T> {
                 // P·padded long; `partial` holds BLOCK·width registers, more than block·P.
                 unsafe { panel.add::<L>(width.min(p - from)) };
             }
+            in_sum += block.len;
+            if in_sum >= A::ROWS_IN_SUM {
+                for_each_packed(d, p, width, L::N, |at, packed| y[at] += packed_y[packed].to_f64());
+                packed_y.fill(A::default());
+                in_sum = 0;
+            }
         }
-        for_each_packed(d, p, width, L::N, |at, packed| y[at] += packed_y[packed]);
+        for_each_packed(d, p, width, L::N, |at, packed| y[at] += packed_y[packed].to_f64());
     }
 }
 
@@ -146,15 +153,15 @@ fn for_each_packed(d: usize, p: usize, width: usize, lanes: usize, mut pair: imp
 }
 
 /// Cuts `scratch` into zeroed pieces that start at cache lines.
-fn carve<const PIECES: usize>(scratch: &mut Vec<f64>, lens: [usize; PIECES]) -> [&mut [f64]; PIECES] {
-    const LINE: usize = 8;
-    let needed = lens.iter().map(|len| len.next_multiple_of(LINE)).sum::<usize>() + LINE;
+fn carve<A: Real, const PIECES: usize>(scratch: &mut Vec<A>, lens: [usize; PIECES]) -> [&mut [A]; PIECES] {
+    let line = 64 / A::BYTES;
+    let needed = lens.iter().map(|len| len.next_multiple_of(line)).sum::<usize>() + line;
     scratch.clear();
-    scratch.resize(needed, 0.0);
-    let misaligned = scratch.as_ptr().addr() / size_of::<f64>() % LINE;
-    let mut rest = &mut scratch[(LINE - misaligned) % LINE..];
+    scratch.resize(needed, A::default());
+    let misaligned = scratch.as_ptr().addr() / A::BYTES % line;
+    let mut rest = &mut scratch[(line - misaligned) % line..];
     lens.map(|len| {
-        let (piece, after) = std::mem::take(&mut rest).split_at_mut(len.next_multiple_of(LINE));
+        let (piece, after) = std::mem::take(&mut rest).split_at_mut(len.next_multiple_of(line));
         rest = after;
         &mut piece[..len]
     })

@@ -1,8 +1,9 @@
-//! What a kernel may do with a register of f64 lanes, so that each kernel is written once.
+//! What a kernel may do with a register of lanes, so that each kernel is written once.
 
 use super::Level;
+use crate::matrix::Real;
 
-/// A register of `N` lanes of f64 and the operations the kernels need.
+/// A register of `N` lanes and the operations the kernels need.
 ///
 /// # Safety
 ///
@@ -10,6 +11,8 @@ use super::Level;
 /// and inside [`Lanes::enter`], so that the code is compiled for them. Pointers must be readable (writable) for the
 /// lanes that the method touches; no alignment is asked for.
 pub trait Lanes: Copy {
+    /// What a lane holds: the precision of the arithmetic.
+    type Number: Real;
     /// The register.
     type V: Copy;
     /// Which lanes a masked load touches.
@@ -20,24 +23,28 @@ pub trait Lanes: Copy {
     const REGISTERS: usize;
 
     /// Runs `kernel`, compiled for this level.
-    unsafe fn enter<K: Kernel>(kernel: K) -> K::Output;
+    unsafe fn enter<K: Kernel<Self::Number>>(kernel: K) -> K::Output;
 
     /// All lanes `x`.
-    unsafe fn splat(x: f64) -> Self::V;
+    unsafe fn splat(x: Self::Number) -> Self::V;
     /// N values.
-    unsafe fn load(from: *const f64) -> Self::V;
-    /// N values, widened.
+    unsafe fn load(from: *const Self::Number) -> Self::V;
+    /// N values of f32.
     unsafe fn load_f32(from: *const f32) -> Self::V;
+    /// N values of f64, rounded where the lanes are narrower.
+    unsafe fn load_f64(from: *const f64) -> Self::V;
     /// The mask of the first `n` < N lanes.
     unsafe fn mask(n: usize) -> Self::Mask;
     /// The values under the mask, zeros elsewhere; memory outside the mask is not touched.
-    unsafe fn load_masked(from: *const f64, mask: Self::Mask) -> Self::V;
-    /// The values under the mask, widened, zeros elsewhere; memory outside the mask is not touched.
+    unsafe fn load_masked(from: *const Self::Number, mask: Self::Mask) -> Self::V;
+    /// The same for values of f64, rounded where the lanes are narrower.
+    unsafe fn load_f64_masked(from: *const f64, mask: Self::Mask) -> Self::V;
+    /// The same for values of f32.
     unsafe fn load_f32_masked(from: *const f32, mask: Self::Mask) -> Self::V;
     /// Writes N values.
-    unsafe fn store(to: *mut f64, v: Self::V);
+    unsafe fn store(to: *mut Self::Number, v: Self::V);
     /// Writes the values under the mask; memory outside the mask is not touched.
-    unsafe fn store_masked(to: *mut f64, v: Self::V, mask: Self::Mask);
+    unsafe fn store_masked(to: *mut Self::Number, v: Self::V, mask: Self::Mask);
     /// a + b.
     unsafe fn add(a: Self::V, b: Self::V) -> Self::V;
     /// a − b.
@@ -45,19 +52,19 @@ pub trait Lanes: Copy {
     /// a·b + c, rounded once where the level has FMA.
     unsafe fn fma(a: Self::V, b: Self::V, c: Self::V) -> Self::V;
     /// The same for one number.
-    unsafe fn fma_one(a: f64, b: f64, c: f64) -> f64;
+    unsafe fn fma_one(a: Self::Number, b: Self::Number, c: Self::Number) -> Self::Number;
     /// `a` where a < b, else `b`: a NaN in `a` is passed over.
     unsafe fn min(a: Self::V, b: Self::V) -> Self::V;
     /// `a` where a > b, else `b`: a NaN in `a` is passed over.
     unsafe fn max(a: Self::V, b: Self::V) -> Self::V;
     /// The sum of all lanes, in a fixed order.
-    unsafe fn sum(v: Self::V) -> f64;
+    unsafe fn sum(v: Self::V) -> Self::Number;
     /// Asks for the cache line of `address`, which may be any address.
     unsafe fn prefetch<T>(address: *const T);
 }
 
-/// A kernel waiting to be compiled for a level.
-pub trait Kernel {
+/// A kernel waiting to be compiled for a level, with arithmetic on numbers of type `A`.
+pub trait Kernel<A: Real> {
     /// What it computes.
     type Output;
 
@@ -66,36 +73,63 @@ pub trait Kernel {
     /// # Safety
     ///
     /// The processor must have the instructions of `L`, and the caller be inlined into [`Lanes::enter`].
-    unsafe fn run<L: Lanes>(self) -> Self::Output;
+    unsafe fn run<L: Lanes<Number = A>>(self) -> Self::Output;
 }
 
-/// Runs `kernel` with the instructions of `level`.
-pub(crate) fn run<K: Kernel>(level: Level, kernel: K) -> K::Output {
-    assert!(level.is_available(), "this processor has no {level:?}");
-    match level {
-        // SAFETY: the assertion; every processor has the baseline.
-        Level::Baseline => unsafe { Baseline::enter(kernel) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the assertion.
-        Level::Avx2 => unsafe { super::x86::Avx2::enter(kernel) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: the assertion.
-        Level::Avx512 => unsafe { super::x86::Avx512::enter(kernel) },
-        #[cfg(not(target_arch = "x86_64"))]
-        _ => unreachable!("only the baseline is available here"),
+/// Numbers that kernels compute with.
+pub(crate) trait Arithmetic: Real {
+    /// Rows whose sum may be gathered in this arithmetic before it is added up in f64.
+    const ROWS_IN_SUM: usize;
+
+    /// Runs `kernel` with the instructions of `level`.
+    fn run<K: Kernel<Self>>(level: Level, kernel: K) -> K::Output;
+}
+
+/// Runs the kernel with the lanes of the level.
+macro_rules! run_at {
+    ($level:ident, $kernel:ident, $baseline:ident, $avx2:ident, $avx512:ident) => {{
+        assert!($level.is_available(), "this processor has no {:?}", $level);
+        match $level {
+            // SAFETY: the assertion; every processor has the baseline.
+            Level::Baseline => unsafe { $baseline::enter($kernel) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the assertion.
+            Level::Avx2 => unsafe { super::x86::$avx2::enter($kernel) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the assertion.
+            Level::Avx512 => unsafe { super::x86::$avx512::enter($kernel) },
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => unreachable!("only the baseline is available here"),
+        }
+    }};
+}
+
+impl Arithmetic for f64 {
+    const ROWS_IN_SUM: usize = usize::MAX;
+
+    fn run<K: Kernel<Self>>(level: Level, kernel: K) -> K::Output {
+        run_at!(level, kernel, Baseline, Avx2, Avx512)
+    }
+}
+
+impl Arithmetic for f32 {
+    const ROWS_IN_SUM: usize = 384;
+
+    fn run<K: Kernel<Self>>(level: Level, kernel: K) -> K::Output {
+        run_at!(level, kernel, BaselineSingle, Avx2Single, Avx512Single)
     }
 }
 
 /// A stored number that can be loaded into lanes. Only `f32` and `f64` are; this is what seals [`crate::Real`].
 pub trait Stored: Copy {
-    /// N values as f64.
+    /// N values as numbers of the lanes.
     ///
     /// # Safety
     ///
     /// As for [`Lanes`].
     unsafe fn load<L: Lanes>(from: *const Self) -> L::V;
 
-    /// The values under the mask as f64, zeros elsewhere.
+    /// The values under the mask as numbers of the lanes, zeros elsewhere.
     ///
     /// # Safety
     ///
@@ -120,25 +154,29 @@ impl Stored for f64 {
     #[inline(always)]
     unsafe fn load<L: Lanes>(from: *const Self) -> L::V {
         // SAFETY: the caller's promise.
-        unsafe { L::load(from) }
+        unsafe { L::load_f64(from) }
     }
     #[inline(always)]
     unsafe fn load_masked<L: Lanes>(from: *const Self, mask: L::Mask) -> L::V {
         // SAFETY: the caller's promise.
-        unsafe { L::load_masked(from, mask) }
+        unsafe { L::load_f64_masked(from, mask) }
     }
 }
 
-/// Four lanes in a plain array; the compiler makes of it what the target has.
+/// Four lanes of f64 in a plain array; the compiler makes of it what the target has.
 #[derive(Clone, Copy)]
 pub(crate) struct Baseline;
 
+/// Eight lanes of f32 in a plain array.
+#[derive(Clone, Copy)]
+pub(crate) struct BaselineSingle;
+
 /// Applies an expression lane by lane.
 macro_rules! lanewise {
-    ($i:ident => $lane:expr) => {{
-        let mut out = [0.0; 4];
+    ($lanes:literal, $i:ident => $lane:expr) => {{
+        let mut out = [0.0; $lanes];
         let mut $i = 0;
-        while $i < 4 {
+        while $i < $lanes {
             out[$i] = $lane;
             $i += 1;
         }
@@ -146,88 +184,117 @@ macro_rules! lanewise {
     }};
 }
 
-impl Lanes for Baseline {
-    type V = [f64; 4];
-    type Mask = usize;
-    const N: usize = 4;
-    const REGISTERS: usize = 16;
+/// Both precisions of the baseline.
+macro_rules! baseline {
+    ($($name:ident: $number:ident $lanes:literal),*) => {
+        $(
+        impl Lanes for $name {
+            type Number = $number;
+                    type V = [$number; $lanes];
+            type Mask = usize;
+            const N: usize = $lanes;
+            const REGISTERS: usize = 16;
 
-    #[inline(never)]
-    unsafe fn enter<K: Kernel>(kernel: K) -> K::Output {
-        // SAFETY: the caller's promise.
-        unsafe { kernel.run::<Self>() }
-    }
-    #[inline(always)]
-    unsafe fn splat(x: f64) -> Self::V {
-        [x; 4]
-    }
-    #[inline(always)]
-    unsafe fn load(from: *const f64) -> Self::V {
-        // SAFETY: readable for four lanes by the caller's promise.
-        lanewise!(i => unsafe { from.add(i).read() })
-    }
-    #[inline(always)]
-    unsafe fn load_f32(from: *const f32) -> Self::V {
-        // SAFETY: readable for four lanes by the caller's promise.
-        lanewise!(i => f64::from(unsafe { from.add(i).read() }))
-    }
-    #[inline(always)]
-    unsafe fn mask(n: usize) -> Self::Mask {
-        n
-    }
-    #[inline(always)]
-    unsafe fn load_masked(from: *const f64, mask: Self::Mask) -> Self::V {
-        // SAFETY: readable under the mask by the caller's promise.
-        lanewise!(i => if i < mask { unsafe { from.add(i).read() } } else { 0.0 })
-    }
-    #[inline(always)]
-    unsafe fn load_f32_masked(from: *const f32, mask: Self::Mask) -> Self::V {
-        // SAFETY: readable under the mask by the caller's promise.
-        lanewise!(i => if i < mask { f64::from(unsafe { from.add(i).read() }) } else { 0.0 })
-    }
-    #[inline(always)]
-    unsafe fn store(to: *mut f64, v: Self::V) {
-        for i in 0..4 {
-            // SAFETY: writable for four lanes by the caller's promise.
-            unsafe { to.add(i).write(v[i]) };
+            #[inline(never)]
+            unsafe fn enter<K: Kernel<$number>>(kernel: K) -> K::Output {
+                // SAFETY: the caller's promise.
+                unsafe { kernel.run::<Self>() }
+            }
+            #[inline(always)]
+            unsafe fn splat(x: $number) -> Self::V {
+                [x; $lanes]
+            }
+            #[inline(always)]
+            unsafe fn load(from: *const $number) -> Self::V {
+                // SAFETY: readable for all lanes by the caller's promise.
+                lanewise!($lanes, i => unsafe { from.add(i).read() })
+            }
+            #[inline(always)]
+            unsafe fn load_f32(from: *const f32) -> Self::V {
+                // SAFETY: readable for all lanes by the caller's promise.
+                lanewise!($lanes, i => <$number>::from_f64(unsafe { from.add(i).read() }.to_f64()))
+            }
+            #[inline(always)]
+            unsafe fn load_f64(from: *const f64) -> Self::V {
+                // SAFETY: readable for all lanes by the caller's promise.
+                lanewise!($lanes, i => <$number>::from_f64(unsafe { from.add(i).read() }.to_f64()))
+            }
+            #[inline(always)]
+            unsafe fn mask(n: usize) -> Self::Mask {
+                n
+            }
+            #[inline(always)]
+            unsafe fn load_masked(from: *const $number, mask: Self::Mask) -> Self::V {
+                // SAFETY: readable under the mask by the caller's promise.
+                lanewise!($lanes, i => if i < mask { unsafe { from.add(i).read() } } else { 0.0 })
+            }
+            #[inline(always)]
+            unsafe fn load_f32_masked(from: *const f32, mask: Self::Mask) -> Self::V {
+                // SAFETY: readable under the mask by the caller's promise.
+                lanewise!($lanes, i => if i < mask { <$number>::from_f64(unsafe { from.add(i).read() }.to_f64()) } else { 0.0 })
+            }
+            #[inline(always)]
+            unsafe fn load_f64_masked(from: *const f64, mask: Self::Mask) -> Self::V {
+                // SAFETY: readable under the mask by the caller's promise.
+                lanewise!($lanes, i => if i < mask { <$number>::from_f64(unsafe { from.add(i).read() }.to_f64()) } else { 0.0 })
+            }
+            #[inline(always)]
+            unsafe fn store(to: *mut $number, v: Self::V) {
+                for i in 0..$lanes {
+                    // SAFETY: writable for all lanes by the caller's promise.
+                    unsafe { to.add(i).write(v[i]) };
+                }
+            }
+            #[inline(always)]
+            unsafe fn store_masked(to: *mut $number, v: Self::V, mask: Self::Mask) {
+                for i in 0..mask {
+                    // SAFETY: writable under the mask by the caller's promise.
+                    unsafe { to.add(i).write(v[i]) };
+                }
+            }
+            #[inline(always)]
+            unsafe fn add(a: Self::V, b: Self::V) -> Self::V {
+                lanewise!($lanes, i => a[i] + b[i])
+            }
+            #[inline(always)]
+            unsafe fn sub(a: Self::V, b: Self::V) -> Self::V {
+                lanewise!($lanes, i => a[i] - b[i])
+            }
+            #[inline(always)]
+            unsafe fn fma(a: Self::V, b: Self::V, c: Self::V) -> Self::V {
+                // f64::mul_add would call a library function without FMA.
+                lanewise!($lanes, i => a[i] * b[i] + c[i])
+            }
+            #[inline(always)]
+            unsafe fn fma_one(a: $number, b: $number, c: $number) -> $number {
+                a * b + c
+            }
+            #[inline(always)]
+            unsafe fn min(a: Self::V, b: Self::V) -> Self::V {
+                lanewise!($lanes, i => if a[i] < b[i] { a[i] } else { b[i] })
+            }
+            #[inline(always)]
+            unsafe fn max(a: Self::V, b: Self::V) -> Self::V {
+                lanewise!($lanes, i => if a[i] > b[i] { a[i] } else { b[i] })
+            }
+            #[inline(always)]
+            unsafe fn sum(v: Self::V) -> $number {
+                // Halves onto each other, as the wide registers do.
+                let mut v = v;
+                let mut half = $lanes / 2;
+                while half > 0 {
+                    for i in 0..half {
+                        v[i] += v[i + half];
+                    }
+                    half /= 2;
+                }
+                v[0]
+            }
+            #[inline(always)]
+            unsafe fn prefetch<T>(_address: *const T) {}
         }
-    }
-    #[inline(always)]
-    unsafe fn store_masked(to: *mut f64, v: Self::V, mask: Self::Mask) {
-        for i in 0..mask {
-            // SAFETY: writable under the mask by the caller's promise.
-            unsafe { to.add(i).write(v[i]) };
-        }
-    }
-    #[inline(always)]
-    unsafe fn add(a: Self::V, b: Self::V) -> Self::V {
-        lanewise!(i => a[i] + b[i])
-    }
-    #[inline(always)]
-    unsafe fn sub(a: Self::V, b: Self::V) -> Self::V {
-        lanewise!(i => a[i] - b[i])
-    }
-    #[inline(always)]
-    unsafe fn fma(a: Self::V, b: Self::V, c: Self::V) -> Self::V {
-        // f64::mul_add would call a library function without FMA.
-        lanewise!(i => a[i] * b[i] + c[i])
-    }
-    #[inline(always)]
-    unsafe fn fma_one(a: f64, b: f64, c: f64) -> f64 {
-        a * b + c
-    }
-    #[inline(always)]
-    unsafe fn min(a: Self::V, b: Self::V) -> Self::V {
-        lanewise!(i => if a[i] < b[i] { a[i] } else { b[i] })
-    }
-    #[inline(always)]
-    unsafe fn max(a: Self::V, b: Self::V) -> Self::V {
-        lanewise!(i => if a[i] > b[i] { a[i] } else { b[i] })
-    }
-    #[inline(always)]
-    unsafe fn sum(v: Self::V) -> f64 {
-        (v[0] + v[2]) + (v[1] + v[3])
-    }
-    #[inline(always)]
-    unsafe fn prefetch<T>(_address: *const T) {}
+        )*
+    };
 }
+
+baseline!(Baseline: f64 4, BaselineSingle: f32 8);

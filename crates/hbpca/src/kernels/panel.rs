@@ -17,20 +17,20 @@ pub(super) const BLOCK: usize = 48;
 const TILE: usize = 384;
 
 /// The operands.
-pub(super) struct Panel<'a, T> {
+pub(super) struct Panel<'a, T, A> {
     pub(super) d: usize,
     pub(super) rows: &'a [*const T],
     pub(super) weights: &'a [f64],
     /// Rows to fetch meanwhile.
     pub(super) next: &'a [*const T],
-    pub(super) shift: Option<*const f64>,
-    pub(super) v: *const f64,
-    pub(super) y: *mut f64,
+    pub(super) shift: Option<*const A>,
+    pub(super) v: *const A,
+    pub(super) y: *mut A,
     /// Room for the accumulators of every row between two tiles, then for s.
-    pub(super) partial: *mut f64,
+    pub(super) partial: *mut A,
 }
 
-impl<T: Real> Panel<'_, T> {
+impl<T: Real, A: Real> Panel<'_, T, A> {
     /// Y += Σ w a(aᵀV) over the block.
     ///
     /// # Safety
@@ -38,7 +38,7 @@ impl<T: Real> Panel<'_, T> {
     /// As for [`Lanes`]. Every row is readable for d values; `shift` for d values rounded up to whole registers;
     /// `v` and `y` for `p` times as many; `partial` holds a register for each row and vector.
     #[inline(always)]
-    pub(super) unsafe fn add<L: Lanes>(self, p: usize) {
+    pub(super) unsafe fn add<L: Lanes<Number = A>>(self, p: usize) {
         /// P vectors, R rows at once in the dots, J registers of columns at once in the update.
         macro_rules! blocked {
             ($($p:literal: $r:literal $j:literal),*) => {
@@ -46,10 +46,10 @@ impl<T: Real> Panel<'_, T> {
                     $($p => {
                         if self.shift.is_some() {
                             // SAFETY: the caller's promise.
-                            unsafe { L::enter(Blocked::<T, true, $p, $r, $j>(self)) }
+                            unsafe { L::enter(Blocked::<T, A, true, $p, $r, $j>(self)) }
                         } else {
                             // SAFETY: the caller's promise.
-                            unsafe { L::enter(Blocked::<T, false, $p, $r, $j>(self)) }
+                            unsafe { L::enter(Blocked::<T, A, false, $p, $r, $j>(self)) }
                         }
                     })*
                     _ => unreachable!("panels are no wider than the registers allow"),
@@ -64,15 +64,15 @@ impl<T: Real> Panel<'_, T> {
     }
 }
 
-struct Blocked<'a, T, const SHIFT: bool, const P: usize, const R: usize, const J: usize>(Panel<'a, T>);
+struct Blocked<'a, T, A, const SHIFT: bool, const P: usize, const R: usize, const J: usize>(Panel<'a, T, A>);
 
-impl<T: Real, const SHIFT: bool, const P: usize, const R: usize, const J: usize> Kernel
-    for Blocked<'_, T, SHIFT, P, R, J>
+impl<T: Real, A: Real, const SHIFT: bool, const P: usize, const R: usize, const J: usize> Kernel<A>
+    for Blocked<'_, T, A, SHIFT, P, R, J>
 {
     type Output = ();
 
     #[inline(always)]
-    unsafe fn run<L: Lanes>(self) {
+    unsafe fn run<L: Lanes<Number = A>>(self) {
         // SAFETY: the promise of `Panel::add`.
         unsafe {
             self.dots::<L>();
@@ -81,12 +81,12 @@ impl<T: Real, const SHIFT: bool, const P: usize, const R: usize, const J: usize>
     }
 }
 
-impl<T: Real, const SHIFT: bool, const P: usize, const R: usize, const J: usize>
-    Blocked<'_, T, SHIFT, P, R, J>
+impl<T: Real, A: Real, const SHIFT: bool, const P: usize, const R: usize, const J: usize>
+    Blocked<'_, T, A, SHIFT, P, R, J>
 {
     /// `partial[r·P + c]` ← `s[r][c]`.
     #[inline(always)]
-    unsafe fn dots<L: Lanes>(&self) {
+    unsafe fn dots<L: Lanes<Number = A>>(&self) {
         let n_registers = self.0.d.div_ceil(L::N);
         let n_rows = self.0.rows.len();
         let n_tiles = (n_registers * P).div_ceil(TILE);
@@ -109,14 +109,17 @@ impl<T: Real, const SHIFT: bool, const P: usize, const R: usize, const J: usize>
             for i in r * P..(r + 1) * P {
                 // SAFETY: `partial` holds a register for each row and vector. The i-th sum takes the place of a lane of
                 // an accumulator already summed.
-                unsafe { partial.add(i).write(w * L::sum(L::load(partial.add(i * L::N)))) };
+                unsafe {
+                    let sum = L::sum(L::load(partial.add(i * L::N)));
+                    partial.add(i).write(A::from_f64(w * sum.to_f64()));
+                }
             }
         }
     }
 
     /// Adds the products of columns `columns` (in registers) to the accumulators of `ROWS` rows.
     #[inline(always)]
-    unsafe fn dots_of_rows<L: Lanes, const ROWS: usize>(
+    unsafe fn dots_of_rows<L: Lanes<Number = A>, const ROWS: usize>(
         &self,
         first: usize,
         columns: std::ops::Range<usize>,
@@ -126,7 +129,7 @@ impl<T: Real, const SHIFT: bool, const P: usize, const R: usize, const J: usize>
         // SAFETY: the promise of `Panel::add`; whole registers of a row are read below n_full only.
         unsafe {
             let partial = partial.add(first * P * L::N);
-            let mut s = [[L::splat(0.0); P]; ROWS];
+            let mut s = [[L::splat(A::default()); P]; ROWS];
             let from: [*const T; ROWS] = std::array::from_fn(|r| rows[first + r]);
             if columns.start > 0 {
                 for r in 0..ROWS {
@@ -136,7 +139,7 @@ impl<T: Real, const SHIFT: bool, const P: usize, const R: usize, const J: usize>
                 }
             }
             for j in columns.start..columns.end.min(n_full) {
-                let mut a = [L::splat(0.0); ROWS];
+                let mut a = [L::splat(A::default()); ROWS];
                 for r in 0..ROWS {
                     a[r] = T::load::<L>(from[r].add(j * L::N));
                 }
@@ -144,7 +147,7 @@ impl<T: Real, const SHIFT: bool, const P: usize, const R: usize, const J: usize>
             }
             if columns.end > n_full {
                 let mask = L::mask(d % L::N);
-                let mut a = [L::splat(0.0); ROWS];
+                let mut a = [L::splat(A::default()); ROWS];
                 for r in 0..ROWS {
                     a[r] = T::load_masked::<L>(from[r].add(n_full * L::N), mask);
                 }
@@ -160,7 +163,7 @@ impl<T: Real, const SHIFT: bool, const P: usize, const R: usize, const J: usize>
 
     /// `s[r][c]` += (x_r − shift)·V in the j-th register of columns.
     #[inline(always)]
-    unsafe fn multiply<L: Lanes, const ROWS: usize>(
+    unsafe fn multiply<L: Lanes<Number = A>, const ROWS: usize>(
         &self,
         j: usize,
         x: [L::V; ROWS],
@@ -183,7 +186,7 @@ impl<T: Real, const SHIFT: bool, const P: usize, const R: usize, const J: usize>
 
     /// `Y[j][c] += Σ_r s[r][c]·a_r[j]`.
     #[inline(always)]
-    unsafe fn update<L: Lanes>(&self) {
+    unsafe fn update<L: Lanes<Number = A>>(&self) {
         let n_full = self.0.d / L::N;
         let mut j = 0;
         // SAFETY: registers below n_full are whole; otherwise the promise of `Panel::add`.
@@ -212,12 +215,12 @@ impl<T: Real, const SHIFT: bool, const P: usize, const R: usize, const J: usize>
 
     /// The same for registers of columns `first .. first + WIDE`.
     #[inline(always)]
-    unsafe fn update_columns<L: Lanes, const WIDE: usize, const PART: bool>(&self, first: usize) {
+    unsafe fn update_columns<L: Lanes<Number = A>, const WIDE: usize, const PART: bool>(&self, first: usize) {
         let Panel { d, rows, next, partial, y, .. } = self.0;
         // SAFETY: the promise of `Panel::add`.
         unsafe {
             let mask = L::mask(if PART { d % L::N } else { 0 });
-            let mut sum = [[L::splat(0.0); P]; WIDE];
+            let mut sum = [[L::splat(A::default()); P]; WIDE];
             for j in 0..WIDE {
                 for c in 0..P {
                     sum[j][c] = L::load(y.add(((first + j) * P + c) * L::N));
@@ -230,7 +233,7 @@ impl<T: Real, const SHIFT: bool, const P: usize, const R: usize, const J: usize>
                         L::prefetch(next.wrapping_add(first * L::N + line * (64 / T::BYTES)));
                     }
                 }
-                let mut a = [L::splat(0.0); WIDE];
+                let mut a = [L::splat(A::default()); WIDE];
                 for j in 0..WIDE {
                     let from = row.add((first + j) * L::N);
                     let x = if PART { T::load_masked::<L>(from, mask) } else { T::load::<L>(from) };
@@ -253,7 +256,7 @@ impl<T: Real, const SHIFT: bool, const P: usize, const R: usize, const J: usize>
 
     /// x − shift in the j-th register of columns.
     #[inline(always)]
-    unsafe fn centred<L: Lanes>(&self, x: L::V, j: usize) -> L::V {
+    unsafe fn centred<L: Lanes<Number = A>>(&self, x: L::V, j: usize) -> L::V {
         match self.0.shift {
             // SAFETY: the promise of `Panel::add`.
             Some(shift) if SHIFT => unsafe { L::sub(x, L::load(shift.add(j * L::N))) },

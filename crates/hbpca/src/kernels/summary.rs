@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::lanes::{Kernel, Lanes, run};
+use super::lanes::{Arithmetic, Kernel, Lanes};
 use super::{Level, RowWeights};
 use crate::matrix::{Dense, Real};
 
@@ -53,8 +53,8 @@ pub(super) fn summarise_rows_at<T: Real>(
         columns: columns.map(<[f64]>::as_mut_ptr),
     };
     match weights {
-        None => run(level, Run::<T, false>(summary)),
-        Some(_) => run(level, Run::<T, true>(summary)),
+        None => f64::run(level, Run::<T, false>(summary)),
+        Some(_) => f64::run(level, Run::<T, true>(summary)),
     }
     weight
 }
@@ -72,11 +72,11 @@ struct Summary<'a, T> {
 
 struct Run<'a, T, const WEIGHTED: bool>(Summary<'a, T>);
 
-impl<T: Real, const WEIGHTED: bool> Kernel for Run<'_, T, WEIGHTED> {
+impl<T: Real, const WEIGHTED: bool> Kernel<f64> for Run<'_, T, WEIGHTED> {
     type Output = ();
 
     #[inline(always)]
-    unsafe fn run<L: Lanes>(self) {
+    unsafe fn run<L: Lanes<Number = f64>>(self) {
         /// Registers of columns at a time: three sums each fill half of the smaller register file.
         const WIDE: usize = 2;
         let n_full = self.0.d / L::N;
@@ -101,7 +101,7 @@ impl<T: Real, const WEIGHTED: bool> Kernel for Run<'_, T, WEIGHTED> {
 impl<T: Real, const WEIGHTED: bool> Run<'_, T, WEIGHTED> {
     /// Registers of columns `first .. first + WIDE`, the last of them in part if `PART`.
     #[inline(always)]
-    unsafe fn columns<L: Lanes, const WIDE: usize, const PART: bool>(&self, first: usize) {
+    unsafe fn columns<L: Lanes<Number = f64>, const WIDE: usize, const PART: bool>(&self, first: usize) {
         let Summary { start, stride, n, d, weights, inverse, columns } = self.0;
         // SAFETY: the promise of `run`.
         unsafe {

@@ -50,6 +50,15 @@ struct Worker {
     y: Vec<f64>,
     t_sum: Vec<f64>,
     kernel: Vec<f64>,
+    /// The same for arithmetic in f32.
+    coarse_kernel: Vec<f32>,
+}
+
+/// The numbers that rows are multiplied and added in; sums over many rows are f64 either way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Arithmetic {
+    Double,
+    Single,
 }
 
 impl<'m> Covariance<'m> {
@@ -119,30 +128,15 @@ impl<'m> Covariance<'m> {
         let end = if i + 1 == n_chunks { self.n_rows() } else { cut(entries.end).min(self.n_rows()) };
         cut(entries.start).min(self.n_rows())..end
     }
-}
 
-impl CovarianceOperator for Covariance<'_> {
-    fn dim(&self) -> usize {
-        self.matrix.n_cols()
-    }
-
-    fn n_rows(&self) -> usize {
-        self.matrix.n_rows()
-    }
-
-    fn total_variance(&self) -> f64 {
-        self.map.total_variance()
-    }
-
-    fn image_rounding(&self) -> f64 {
-        let (n, d) = (self.n_rows(), self.dim());
-        let moment =
-            if self.matrix.is_sparse() { self.map.uncentred_moment() } else { self.total_variance() };
-        let n_chunks = ordered::n_chunks(self.matrix.nnz(), d);
-        rounding_of_sum(d) * moment + rounding_of_sum(n / n_chunks + n_chunks) * moment
-    }
-
-    fn sum_rows(&mut self, rows: Rows<'_>, v: &Block, out: &mut Block) -> Result<(), Error> {
+    /// `out` ← Σ aₗ(aₗᵀV) over `rows`.
+    fn sum(
+        &mut self,
+        rows: Rows<'_>,
+        v: &Block,
+        out: &mut Block,
+        arithmetic: Arithmetic,
+    ) -> Result<(), Error> {
         let (d, p) = (self.dim(), v.p());
         if v.d() != d {
             return Err(Error::shape("coordinates of the vectors to multiply", d, v.d()));
@@ -178,7 +172,7 @@ impl CovarianceOperator for Covariance<'_> {
                     Rows::All => RowSet::Range(this.chunk(i, n_chunks)),
                     Rows::Batch(list) => RowSet::List(&list[ordered::piece(list.len(), i, n_chunks)]),
                 };
-                worker.sum(this, &rows, Operand { v: scaled, p, c });
+                worker.sum(this, &rows, Operand { v: scaled, p, c }, arithmetic);
             },
             |i, worker| {
                 if i == 0 {
@@ -205,6 +199,56 @@ impl CovarianceOperator for Covariance<'_> {
         self.scratch = scratch;
         Ok(())
     }
+}
+
+impl CovarianceOperator for Covariance<'_> {
+    fn dim(&self) -> usize {
+        self.matrix.n_cols()
+    }
+
+    fn n_rows(&self) -> usize {
+        self.matrix.n_rows()
+    }
+
+    fn total_variance(&self) -> f64 {
+        self.map.total_variance()
+    }
+
+    fn image_rounding(&self) -> f64 {
+        let (n, d) = (self.n_rows(), self.dim());
+        let moment =
+            if self.matrix.is_sparse() { self.map.uncentred_moment() } else { self.total_variance() };
+        let n_chunks = ordered::n_chunks(self.matrix.nnz(), d);
+        rounding_of_sum(d) * moment + rounding_of_sum(n / n_chunks + n_chunks) * moment
+    }
+
+    fn sum_rows(&mut self, rows: Rows<'_>, v: &Block, out: &mut Block) -> Result<(), Error> {
+        self.sum(rows, v, out, Arithmetic::Double)
+    }
+
+    /// Dense f32 data has f32 arithmetic, unless rounding the means would move them visibly: with δ = D⁻¹(μ − fl(μ)), the
+    /// rows' covariance about fl(μ) is C + δδᵀ.
+    ///
+    /// A dot of d products in at least eight partial sums errs by ρ‖a‖ for a unit vector, ρ ≈ 8u√(d/8), and so do sums of
+    /// a few hundred rows; Σaδt/n is then at most ρ·√(λ₁·tr C) ≤ ρ·tr C long, however the rows' errors conspire.
+    fn coarse_rounding(&self) -> Option<f64> {
+        let Matrix::DenseF32(_) = self.matrix else { return None };
+        let moved: f64 = self.map.shift().map_or(0.0, |shift| {
+            let inverse = |j: usize| self.map.inverse_scale().map_or(1.0, |inverse| inverse[j]);
+            let delta = |(j, mu): (usize, &f64)| (mu - f64::from(*mu as f32)) * inverse(j);
+            shift.iter().enumerate().map(|at| delta(at).powi(2)).sum()
+        });
+        let trace = self.total_variance();
+        let wide = f64::from(f32::EPSILON) / f64::EPSILON;
+        let terms = self.dim().div_ceil(8) + 8 + kernels::COARSE_ROWS;
+        (moved <= 1e-8 * trace).then(|| wide * rounding_of_sum(terms) * trace + moved)
+    }
+
+    fn apply_coarsely(&mut self, v: &Block, out: &mut Block) -> Result<(), Error> {
+        self.sum(Rows::All, v, out, Arithmetic::Single)?;
+        out.scale(1.0 / self.n_rows() as f64);
+        Ok(())
+    }
 
     fn passes_to_form(&self) -> u64 {
         1
@@ -228,7 +272,13 @@ struct Operand<'a> {
 
 impl Worker {
     /// y ← Σ over one chunk, and for sparse rows the sum of t.
-    fn sum(&mut self, operator: &Covariance<'_>, rows: &RowSet<'_>, operand: Operand<'_>) {
+    fn sum(
+        &mut self,
+        operator: &Covariance<'_>,
+        rows: &RowSet<'_>,
+        operand: Operand<'_>,
+        arithmetic: Arithmetic,
+    ) {
         let Operand { v, p, c } = operand;
         self.y.fill(0.0);
         self.t_sum.fill(0.0);
@@ -236,6 +286,9 @@ impl Worker {
         let shift = operator.map.shift();
         let (y, kernel, t_sum) = (&mut self.y, &mut self.kernel, &mut self.t_sum);
         match operator.matrix {
+            Matrix::DenseF32(x) if arithmetic == Arithmetic::Single => {
+                kernels::sum_dense(x, rows, weights, shift, v, p, y, &mut self.coarse_kernel);
+            }
             Matrix::DenseF32(x) => kernels::sum_dense(x, rows, weights, shift, v, p, y, kernel),
             Matrix::DenseF64(x) => kernels::sum_dense(x, rows, weights, shift, v, p, y, kernel),
             Matrix::CsrF32(x) => kernels::sum_csr(x, rows, weights, c, v, p, y, kernel, t_sum),
@@ -274,7 +327,11 @@ fn scale_operand<'a>(
 /// Gives every worker the room that the kernel of one of them needed.
 fn share_room(workers: &mut [Worker]) {
     let room = workers.iter().map(|worker| worker.kernel.capacity()).max().unwrap_or(0);
-    workers.iter_mut().for_each(|worker| worker.kernel.reserve_exact(room - worker.kernel.len()));
+    let coarse = workers.iter().map(|worker| worker.coarse_kernel.capacity()).max().unwrap_or(0);
+    for worker in workers {
+        worker.kernel.reserve_exact(room - worker.kernel.len());
+        worker.coarse_kernel.reserve_exact(coarse - worker.coarse_kernel.len());
+    }
 }
 
 /// Gives `block` the shape d×p, keeping its memory when it fits.

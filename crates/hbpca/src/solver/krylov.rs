@@ -20,6 +20,9 @@ use super::{Outlook, Pairs, Solver};
 use crate::linalg::{Tall, beside, orthonormal_complement, random_complement, view};
 use crate::{Block, CovarianceOperator, Error};
 
+/// Residuals below this, relative to θ₁, are not sought in coarse arithmetic.
+const COARSE_FLOOR: f64 = 4.0 * f32::EPSILON as f64;
+
 /// Sizes of the block and of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KrylovSizes {
@@ -94,7 +97,13 @@ impl Krylov {
 
     /// Whether what is left to see lies below the rounding of the relation: fresher images must tell.
     fn needs_refresh(&self) -> bool {
-        self.basis.len() > 0 && !self.fresh && self.residual() <= self.basis.image_error()
+        // Coarse rounding is far below its bound: what it really spoils are the last digits of f32.
+        let bound = if self.coarse {
+            COARSE_FLOOR * self.basis.theta.first().copied().unwrap_or(0.0)
+        } else {
+            self.basis.image_error()
+        };
+        self.basis.len() > 0 && !self.fresh && self.residual() <= bound
     }
 
     /// Lines 3–5.
@@ -106,6 +115,7 @@ impl Krylov {
                 rounding
             }
             _ => {
+                self.coarse = false;
                 operator.apply(&self.basis.x, &mut self.z)?;
                 operator.image_rounding()
             }
@@ -150,7 +160,7 @@ impl Solver for Krylov {
     fn outlook(&self) -> Option<Outlook> {
         let theta = self.basis.theta.first().copied().unwrap_or(0.0);
         let (residual, image_error) = (self.residual(), self.basis.image_error());
-        Some(Outlook { theta, residual, image_error, clears_up: self.needs_refresh() })
+        Some(Outlook { theta, residual, image_error, clears_up: self.coarse || self.needs_refresh() })
     }
 
     fn pairs(&mut self) -> Pairs<'_> {

@@ -50,7 +50,7 @@ pub struct Outlook {
     pub residual: f64,
     /// A bound on the rounding of each image.
     pub image_error: f64,
-    /// Whether the next look will lower that bound, because the residual lies below it.
+    /// Whether a look to come will lower that bound.
     pub clears_up: bool,
 }
 

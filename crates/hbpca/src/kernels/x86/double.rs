@@ -1,4 +1,4 @@
-//! The lanes of x86-64: AVX2 with FMA, and AVX-512.
+//! Lanes of f64: AVX2 with FMA, and AVX-512.
 
 use std::arch::x86_64::{
     __m128i, __m256d, __m512d, _MM_HINT_T0, _mm_add_pd, _mm_add_sd, _mm_cvtsd_f64, _mm_loadu_ps,
@@ -10,7 +10,7 @@ use std::arch::x86_64::{
     _mm512_min_pd, _mm512_reduce_add_pd, _mm512_set1_pd, _mm512_storeu_pd, _mm512_sub_pd,
 };
 
-use super::lanes::{Kernel, Lanes};
+use super::super::lanes::{Kernel, Lanes};
 
 /// Four lanes with FMA.
 #[derive(Clone, Copy)]
@@ -19,16 +19,17 @@ pub(crate) struct Avx2;
 // SAFETY of every block below: the processor has the instructions and the pointers are good by the promise the
 // caller of a method of `Lanes` makes.
 impl Lanes for Avx2 {
+    type Number = f64;
     type V = __m256d;
     type Mask = __m128i;
     const N: usize = 4;
     const REGISTERS: usize = 16;
 
     #[inline(always)]
-    unsafe fn enter<K: Kernel>(kernel: K) -> K::Output {
+    unsafe fn enter<K: Kernel<f64>>(kernel: K) -> K::Output {
         #[target_feature(enable = "avx2,fma")]
         #[inline(never)]
-        unsafe fn compiled<K: Kernel>(kernel: K) -> K::Output {
+        unsafe fn compiled<K: Kernel<f64>>(kernel: K) -> K::Output {
             // SAFETY: see above.
             unsafe { kernel.run::<Avx2>() }
         }
@@ -51,6 +52,11 @@ impl Lanes for Avx2 {
         unsafe { _mm256_cvtps_pd(_mm_loadu_ps(from)) }
     }
     #[inline(always)]
+    unsafe fn load_f64(from: *const f64) -> Self::V {
+        // SAFETY: see above.
+        unsafe { Self::load(from) }
+    }
+    #[inline(always)]
     unsafe fn mask(n: usize) -> Self::Mask {
         let lane = |i: usize| if i < n { -1 } else { 0 };
         // SAFETY: see above.
@@ -60,6 +66,11 @@ impl Lanes for Avx2 {
     unsafe fn load_masked(from: *const f64, mask: Self::Mask) -> Self::V {
         // SAFETY: see above; a masked load does not touch memory outside its mask.
         unsafe { _mm256_maskload_pd(from, _mm256_cvtepi32_epi64(mask)) }
+    }
+    #[inline(always)]
+    unsafe fn load_f64_masked(from: *const f64, mask: Self::Mask) -> Self::V {
+        // SAFETY: see above.
+        unsafe { Self::load_masked(from, mask) }
     }
     #[inline(always)]
     unsafe fn load_f32_masked(from: *const f32, mask: Self::Mask) -> Self::V {
@@ -126,16 +137,17 @@ pub(crate) struct Avx512;
 
 // SAFETY of every block below: as above.
 impl Lanes for Avx512 {
+    type Number = f64;
     type V = __m512d;
     type Mask = u8;
     const N: usize = 8;
     const REGISTERS: usize = 32;
 
     #[inline(always)]
-    unsafe fn enter<K: Kernel>(kernel: K) -> K::Output {
+    unsafe fn enter<K: Kernel<f64>>(kernel: K) -> K::Output {
         #[target_feature(enable = "avx512f,avx2,fma")]
         #[inline(never)]
-        unsafe fn compiled<K: Kernel>(kernel: K) -> K::Output {
+        unsafe fn compiled<K: Kernel<f64>>(kernel: K) -> K::Output {
             // SAFETY: see above.
             unsafe { kernel.run::<Avx512>() }
         }
@@ -158,6 +170,11 @@ impl Lanes for Avx512 {
         unsafe { _mm512_cvtps_pd(_mm256_loadu_ps(from)) }
     }
     #[inline(always)]
+    unsafe fn load_f64(from: *const f64) -> Self::V {
+        // SAFETY: see above.
+        unsafe { Self::load(from) }
+    }
+    #[inline(always)]
     unsafe fn mask(n: usize) -> Self::Mask {
         (1 << n) - 1
     }
@@ -165,6 +182,11 @@ impl Lanes for Avx512 {
     unsafe fn load_masked(from: *const f64, mask: Self::Mask) -> Self::V {
         // SAFETY: see above; a masked load does not touch memory outside its mask.
         unsafe { _mm512_maskz_loadu_pd(mask, from) }
+    }
+    #[inline(always)]
+    unsafe fn load_f64_masked(from: *const f64, mask: Self::Mask) -> Self::V {
+        // SAFETY: see above.
+        unsafe { Self::load_masked(from, mask) }
     }
     #[inline(always)]
     unsafe fn load_f32_masked(from: *const f32, mask: Self::Mask) -> Self::V {
