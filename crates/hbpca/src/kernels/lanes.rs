@@ -45,6 +45,8 @@ pub trait Lanes: Copy {
     unsafe fn store(to: *mut Self::Number, v: Self::V);
     /// Writes the values under the mask; memory outside the mask is not touched.
     unsafe fn store_masked(to: *mut Self::Number, v: Self::V, mask: Self::Mask);
+    /// Adds the lanes to N values of f64.
+    unsafe fn add_to_f64(to: *mut f64, v: Self::V);
     /// a + b.
     unsafe fn add(a: Self::V, b: Self::V) -> Self::V;
     /// a − b.
@@ -243,6 +245,13 @@ macro_rules! baseline {
                 for i in 0..$lanes {
                     // SAFETY: writable for all lanes by the caller's promise.
                     unsafe { to.add(i).write(v[i]) };
+                }
+            }
+            #[inline(always)]
+            unsafe fn add_to_f64(to: *mut f64, v: Self::V) {
+                for i in 0..$lanes {
+                    // SAFETY: writable for all lanes by the caller's promise.
+                    unsafe { to.add(i).write(to.add(i).read() + v[i].to_f64()) };
                 }
             }
             #[inline(always)]

@@ -14,6 +14,7 @@ mod panel;
 #[cfg(test)]
 mod plain;
 mod summary;
+mod symmetric;
 #[cfg(test)]
 mod tests;
 #[cfg(target_arch = "x86_64")]
@@ -26,10 +27,12 @@ pub(crate) const COARSE_ROWS: usize = <f32 as lanes::Arithmetic>::ROWS_IN_SUM;
 
 pub(crate) use csr::sum_csr;
 pub(crate) use dense::sum_dense;
+pub(crate) use lanes::Arithmetic;
 #[allow(unreachable_pub, reason = "a public trait that users cannot name seals `Real`")]
 pub use lanes::Stored;
 use level::Level;
 pub(crate) use summary::summarise_rows;
+pub(crate) use symmetric::Triangle;
 
 /// Rows of one chunk.
 #[derive(Clone, Debug)]

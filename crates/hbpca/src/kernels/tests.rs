@@ -4,7 +4,8 @@
 //! the exact sum (Higham 2002, §3.1), γₘ = mu/(1 − mu), so that they differ by at most twice that. Σ|products| is what
 //! the twin makes of absolute values.
 
-use super::{Level, RowSet, RowWeights, csr, dense, plain, summary};
+use super::symmetric::Triangle;
+use super::{Arithmetic, Level, RowSet, RowWeights, csr, dense, plain, summary};
 use crate::matrix::{Csr, Dense, Real};
 
 /// 2γₘ for sums of m terms, each with the roundings of two products and a weight.
@@ -337,6 +338,77 @@ fn a_nan_reaches_the_mean_and_leaves_minimum_and_maximum_alone() {
             for j in 0..9 {
                 assert_eq!((mean[j] + squares[j]).is_nan(), j == at % 9, "{level:?} {at} {j}");
                 assert!(min[j].is_finite() && max[j].is_finite());
+            }
+        }
+    });
+}
+
+/// Σ w(x − shift)(x − shift)ᵀ against the formula; in f32 the sizes of x and shift matter, not that of their difference.
+fn check_triangle<T: Real, A: Arithmetic + Coarseness>(level: Level, d: usize, n: usize, choice: usize) {
+    let integers = choice & 4 > 0;
+    let mut numbers = Numbers::new((d * 100 + n) as u64, integers);
+    let values: Vec<T> = numbers.take(n * d);
+    let x = Dense::new(values, n, d).unwrap();
+    let shift: Option<Vec<f64>> = (choice & 1 > 0).then(|| numbers.take(d));
+    let weights: Option<Vec<f64>> = (choice & 2 > 0).then(|| (0..n).map(|l| ((l + 1) % 4) as f64).collect());
+    let rows = n / 3..n;
+    let mut triangle = Triangle::<A>::default();
+    // In two pieces, into a matrix that is not zero.
+    let cut = rows.start + rows.len() / 2;
+    for rows in [rows.start..cut, cut..rows.end] {
+        triangle.add_rows_at(level, &x, rows, RowWeights(weights.as_deref()), shift.as_deref());
+    }
+    let mut got = vec![1.0; d * d];
+    triangle.add_to_at(level, d, &mut got);
+    let rounding = tolerance(rows.len() + 6) * A::EPSILON_RATIO;
+    for i in 0..d {
+        for j in 0..d {
+            let (mut want, mut scale) = (1.0, 1.0);
+            for l in rows.clone() {
+                let w = weights.as_ref().map_or(1.0, |weights| weights[l]);
+                let at = |j: usize| (x.row(l)[j].to_f64(), shift.as_ref().map_or(0.0, |shift| shift[j]));
+                let ((xi, mi), (xj, mj)) = (at(i), at(j));
+                want += w * (xi - mi) * (xj - mj);
+                scale += w * (xi.abs() + mi.abs()) * (xj.abs() + mj.abs());
+            }
+            let place = format!("{level:?} d={d} n={n} choice={choice} ({i}, {j})");
+            if integers && choice & 2 == 0 {
+                assert_eq!(got[i * d + j], want, "{place}");
+            } else {
+                assert!(
+                    (got[i * d + j] - want).abs() <= rounding * scale,
+                    "{place}: {}",
+                    got[i * d + j] - want
+                );
+            }
+        }
+    }
+}
+
+/// How much coarser than f64 the numbers are.
+trait Coarseness {
+    const EPSILON_RATIO: f64;
+}
+impl Coarseness for f64 {
+    const EPSILON_RATIO: f64 = 1.0;
+}
+impl Coarseness for f32 {
+    const EPSILON_RATIO: f64 = f32::EPSILON as f64 / f64::EPSILON;
+}
+
+#[test]
+fn triangles_agree_with_the_formula() {
+    let dims: &[usize] =
+        if cfg!(miri) { &[1, 9] } else { &[1, 2, 7, 8, 12, 13, 22, 24, 25, 48, 49, 54, 100] };
+    at_each_level(|level| {
+        for &d in dims {
+            for n in if cfg!(miri) { [1, 4] } else { [1, 400] } {
+                for choice in 0..8 {
+                    check_triangle::<f32, f64>(level, d, n, choice);
+                    check_triangle::<f64, f64>(level, d, n, choice);
+                    check_triangle::<f32, f32>(level, d, n, choice);
+                    check_triangle::<f64, f32>(level, d, n, choice);
+                }
             }
         }
     });

@@ -1,15 +1,24 @@
-//! Forming C in one pass: blocks of prepared rows B, and C += BᵀB, lower triangle only.
+//! Forming C in one pass: C += Σ aaᵀ, one triangle only, from blocks of prepared rows.
+//!
+//! Dense rows go through a kernel of their own ([`Triangle`]), centred in registers and scaled at the end. Where they hold
+//! whole numbers of at most 255 (pictures, counts, flags) it multiplies in f32, twice as many at a time: such products add up
+//! *exactly*, and with the exact sums M = Σ xxᵀ and s = Σ x the covariance about the mean is (nM − ssᵀ)/n² without any
+//! cancellation; a shift m other than the mean adds (s/n − m)(s/n − m)ᵀ. Compressed rows are spread out and left to a library's
+//! triangular product.
 
 use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, MatMut, MatRef, Par};
 
 use super::Covariance;
-use crate::matrix::Matrix;
+use crate::kernels::{RowWeights, Triangle};
+use crate::matrix::{Dense, Matrix, Real};
 use crate::{Block, CovarianceOperator, ordered};
 
-/// Rows prepared at a time: with a few hundred columns they stay in the second-level cache.
+/// Compressed rows prepared at a time: with a few hundred columns they stay in the second-level cache.
 const ROWS: usize = 128;
 /// Rows that make merging a worker's d×d sum cheap beside computing it.
 const ROWS_PER_CHUNK: usize = 1024;
@@ -17,14 +26,107 @@ const ROWS_PER_CHUNK: usize = 1024;
 const MOST_CHUNKS: usize = 16;
 /// Numbers in all workers' sums together (512 MiB): where d is large, fewer threads share the work.
 const MOST_NUMBERS: usize = 1 << 26;
+/// Whole numbers up to this have products that add up exactly in f32, over as many rows as the kernel takes at a time.
+const MOST_EXACT: f64 = 255.0;
 
 /// `c` ← C.
 pub(super) fn form(operator: &Covariance<'_>, c: &mut Block) {
-    let (n, d) = (operator.n_rows(), operator.dim());
-    let n_chunks = 1 << (n / ROWS_PER_CHUNK).clamp(1, MOST_CHUNKS).ilog2();
-    let n_workers = n_chunks.min(rayon::current_num_threads()).min(MOST_NUMBERS / (d * d)).max(1);
-    let mut workers = vec![Worker { sum: vec![0.0; d * d], rows: vec![0.0; ROWS.min(n) * d] }; n_workers];
+    let d = operator.dim();
     *c = Block::zeros(d, d);
+    match operator.matrix {
+        Matrix::DenseF32(x) => form_dense(operator, x, c),
+        Matrix::DenseF64(x) => form_dense(operator, x, c),
+        Matrix::CsrF32(_) | Matrix::CsrF64(_) => form_compressed(operator, c),
+    }
+}
+
+/// How many chunks the rows are cut into, and how many workers share them.
+fn shares(n: usize, d: usize) -> (usize, usize) {
+    let n_chunks = 1 << (n / ROWS_PER_CHUNK).clamp(1, MOST_CHUNKS).ilog2();
+    (n_chunks, n_chunks.min(rayon::current_num_threads()).min(MOST_NUMBERS / (d * d)).max(1))
+}
+
+fn form_dense<T: Real>(operator: &Covariance<'_>, x: &Dense<'_, T>, c: &mut Block) {
+    if operator.weights.is_some() || !form_exactly(operator, x, c) {
+        let weights = RowWeights(operator.weights.as_deref());
+        sum_triangles::<T, f64>(x, weights, operator.map.shift(), c, &|_| true);
+        c.scale(1.0 / operator.n_rows() as f64);
+    }
+    if let Some(inverse) = operator.map.inverse_scale() {
+        for (row, left) in c.values_mut().chunks_exact_mut(inverse.len()).zip(inverse) {
+            row.iter_mut().zip(inverse).for_each(|(c, right)| *c *= left * right);
+        }
+    }
+}
+
+/// `c` ← (1/n)Σ(x − m)(x − m)ᵀ from exact sums, if all values are small whole numbers.
+fn form_exactly<T: Real>(operator: &Covariance<'_>, x: &Dense<'_, T>, c: &mut Block) -> bool {
+    let sums = Mutex::new(vec![0_i64; x.n_cols()]);
+    let whole = |rows: Range<usize>| {
+        let mut sum = vec![0_i64; x.n_cols()];
+        for row in rows.map(|l| x.row(l)) {
+            if !row.iter().all(|x| x.to_f64().abs() <= MOST_EXACT && x.to_f64().fract() == 0.0) {
+                return false;
+            }
+            sum.iter_mut().zip(row).for_each(|(sum, x)| *sum += x.to_f64() as i64);
+        }
+        let mut sums = sums.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        sums.iter_mut().zip(&sum).for_each(|(sums, sum)| *sums += sum); // exact, in any order
+        true
+    };
+    // The first rows nearly always tell; a late surprise costs the work done until then.
+    let promising = x.row(0).iter().chain(x.row(x.n_rows() / 2)).all(|x| x.to_f64().fract() == 0.0);
+    if !promising || !sum_triangles::<T, f32>(x, RowWeights(None), None, c, &whole) {
+        c.values_mut().fill(0.0);
+        return false;
+    }
+    let sums = sums.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let (n, shift) = (x.n_rows(), operator.map.shift());
+    let off: Vec<f64> =
+        sums.iter().enumerate().map(|(j, s)| *s as f64 / n as f64 - shift.map_or(0.0, |m| m[j])).collect();
+    for (i, row) in c.values_mut().chunks_exact_mut(sums.len()).enumerate() {
+        for (j, c) in row.iter_mut().enumerate() {
+            let about_mean = n as i128 * *c as i128 - i128::from(sums[i]) * i128::from(sums[j]);
+            *c = about_mean as f64 / (n as f64).powi(2) + off[i] * off[j];
+        }
+    }
+    true
+}
+
+/// `c` += Σ w(x − shift)(x − shift)ᵀ, computed in numbers of type A, as long as all chunks of rows are `fit`.
+fn sum_triangles<T: Real, A: crate::kernels::Arithmetic>(
+    x: &Dense<'_, T>,
+    weights: RowWeights<'_>,
+    shift: Option<&[f64]>,
+    c: &mut Block,
+    fit: &(dyn Fn(Range<usize>) -> bool + Sync),
+) -> bool {
+    let (n, d) = (x.n_rows(), x.n_cols());
+    let (n_chunks, n_workers) = shares(n, d);
+    let mut workers = vec![Triangle::<A>::default(); n_workers];
+    let all_fit = AtomicBool::new(true);
+    ordered::for_each_chunk(
+        n_chunks,
+        &mut workers,
+        |i, triangle| {
+            let rows = ordered::piece(n, i, n_chunks);
+            triangle.clear();
+            if all_fit.load(Ordering::Relaxed) && fit(rows.clone()) {
+                triangle.add_rows(x, rows, weights, shift);
+            } else {
+                all_fit.store(false, Ordering::Relaxed);
+            }
+        },
+        |_, triangle| triangle.add_to(d, c.values_mut()),
+    );
+    all_fit.into_inner()
+}
+
+/// The same for compressed rows, spread out.
+fn form_compressed(operator: &Covariance<'_>, c: &mut Block) {
+    let (n, d) = (operator.n_rows(), operator.dim());
+    let (n_chunks, n_workers) = shares(n, d);
+    let mut workers = vec![Worker { sum: vec![0.0; d * d], rows: vec![0.0; ROWS.min(n) * d] }; n_workers];
     ordered::for_each_chunk(
         n_chunks,
         &mut workers,
@@ -67,14 +169,8 @@ impl Worker {
 
 /// a ← √w · D⁻¹(x − μ) for row l.
 fn prepare_row(operator: &Covariance<'_>, l: usize, a: &mut [f64]) {
-    match operator.matrix {
-        Matrix::DenseF32(x) => a.iter_mut().zip(x.row(l)).for_each(|(a, &x)| *a = f64::from(x)),
-        Matrix::DenseF64(x) => a.copy_from_slice(x.row(l)),
-        sparse => {
-            a.fill(0.0);
-            sparse.for_each_in_row(l, |j, x| a[j] = x);
-        }
-    }
+    a.fill(0.0);
+    operator.matrix.for_each_in_row(l, |j, x| a[j] = x);
     if let Some(shift) = operator.map.shift() {
         a.iter_mut().zip(shift).for_each(|(a, mu)| *a -= mu);
     }
@@ -84,5 +180,59 @@ fn prepare_row(operator: &Covariance<'_>, l: usize, a: &mut [f64]) {
     if let Some(weights) = &operator.weights {
         let root = weights[l].sqrt();
         a.iter_mut().for_each(|a| *a *= root);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::Preprocessing;
+
+    /// Deterministic whole numbers from 0 to 255, one column nearly constant at 255.
+    fn picture(n: usize, d: usize) -> Vec<f32> {
+        let value = |l: usize, j: usize| {
+            if j == 0 { 255 - usize::from(l == 5) } else { (l * 31 + j * j * 17 + l * j) % 256 }
+        };
+        (0..n * d).map(|at| value(at / d, at % d) as f32).collect()
+    }
+
+    #[test]
+    fn whole_numbers_give_what_f64_gives() {
+        let (n, d) = (3000, 30);
+        let values = picture(n, d);
+        // One value that is no whole number, too small to matter, sends everything the other way.
+        for at in [None, Some(0), Some(n * d - 1)] {
+            let mut other = values.clone();
+            if let Some(at) = at {
+                other[at] += 1e-5;
+            }
+            for preprocessing in [Preprocessing::NONE, Preprocessing::CENTER, Preprocessing::STANDARDIZE] {
+                let (x, y): (Matrix, Matrix) = (
+                    Dense::new(values.clone(), n, d).unwrap().into(),
+                    Dense::new(other.clone(), n, d).unwrap().into(),
+                );
+                let [mut exact, mut plain] = [Block::zeros(0, 0), Block::zeros(0, 0)];
+                form(&Covariance::new(&x, preprocessing).unwrap(), &mut exact);
+                form(&Covariance::new(&y, preprocessing).unwrap(), &mut plain);
+                let largest = exact.values().iter().fold(0.0_f64, |most, c| most.max(c.abs()));
+                // The change of 2e-5 moves entries by as much relative to the spread, which is 1/√n in column 0.
+                for (a, b) in exact.values().iter().zip(plain.values()) {
+                    assert!((a - b).abs() <= 4e-3 * largest, "{a} {b}");
+                }
+                if at.is_none() {
+                    // Against two-pass sums.
+                    let operator = Covariance::new(&x, preprocessing).unwrap();
+                    let mut rows = vec![0.0; n * d];
+                    rows.chunks_exact_mut(d).enumerate().for_each(|(l, a)| prepare_row(&operator, l, a));
+                    for i in 0..d {
+                        for j in 0..d {
+                            let want: f64 =
+                                (0..n).map(|l| rows[l * d + i] * rows[l * d + j]).sum::<f64>() / n as f64;
+                            assert!((exact.get(i, j) - want).abs() <= n as f64 * f64::EPSILON * largest);
+                        }
+                    }
+                }
+            }
+        }
     }
 }

@@ -83,6 +83,11 @@ impl Lanes for Avx2 {
         unsafe { _mm256_storeu_pd(to, v) }
     }
     #[inline(always)]
+    unsafe fn add_to_f64(to: *mut f64, v: Self::V) {
+        // SAFETY: see above.
+        unsafe { Self::store(to, Self::add(Self::load(to), v)) }
+    }
+    #[inline(always)]
     unsafe fn store_masked(to: *mut f64, v: Self::V, mask: Self::Mask) {
         // SAFETY: see above; a masked store does not touch memory outside its mask.
         unsafe { _mm256_maskstore_pd(to, _mm256_cvtepi32_epi64(mask), v) }
@@ -197,6 +202,11 @@ impl Lanes for Avx512 {
     unsafe fn store(to: *mut f64, v: Self::V) {
         // SAFETY: see above.
         unsafe { _mm512_storeu_pd(to, v) }
+    }
+    #[inline(always)]
+    unsafe fn add_to_f64(to: *mut f64, v: Self::V) {
+        // SAFETY: see above.
+        unsafe { Self::store(to, Self::add(Self::load(to), v)) }
     }
     #[inline(always)]
     unsafe fn store_masked(to: *mut f64, v: Self::V, mask: Self::Mask) {
