@@ -24,7 +24,7 @@ const MOST_NUMBERS: usize = 1 << 27;
 /// or a network, never for a matrix in memory.
 pub(super) fn choose(matrix: &Matrix<'_>, k: usize) -> (SolverKind, String) {
     let (n, d, entries) = (matrix.n_rows() as f64, matrix.n_cols() as f64, matrix.nnz() as f64);
-    let sizes = KrylovSizes::suiting(k);
+    let sizes = if matrix.is_sparse() { KrylovSizes::suiting_sparse(k) } else { KrylovSizes::suiting(k) };
     let p = sizes.block.min(matrix.n_cols()) as f64;
     // Passes grow slowly with k; between 6 and 12 on every data set measured.
     let passes = (6.0 + (k as f64).ln_1p() * 2.0).min((d / p).ceil() + 1.0);

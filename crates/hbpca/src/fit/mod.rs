@@ -207,7 +207,7 @@ impl FitConfig {
             for observer in &mut *observers {
                 driver = driver.observer(&mut **observer);
             }
-            let mut solver = run.solver(matrix.n_rows(), matrix.n_cols())?;
+            let mut solver = run.solver_for(matrix)?;
             let report = driver.run(&mut *solver, &mut operator)?;
             read = report.read;
             match run.grown(&report, map.total_variance(), matrix) {
@@ -294,6 +294,21 @@ impl FitConfig {
             }
             _ => (vectors, certificate),
         }
+    }
+
+    /// The solver these choices describe, sized for the way the data is stored.
+    fn solver_for(&self, matrix: &Matrix<'_>) -> Result<Box<dyn Solver>, Error> {
+        if self.solver == SolverKind::Krylov && matrix.is_sparse() {
+            let sizes = KrylovSizes::suiting_sparse(self.k);
+            return Ok(Box::new(Krylov::new(
+                matrix.n_cols(),
+                self.k,
+                sizes,
+                self.seed,
+                self.start.as_ref(),
+            )?));
+        }
+        self.solver(matrix.n_rows(), matrix.n_cols())
     }
 
     /// The solver these choices describe, for n rows and d columns. [`SolverKind::Auto`] is `krylov` here, where nothing is

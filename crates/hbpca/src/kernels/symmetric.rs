@@ -86,15 +86,9 @@ impl Shape {
         d.min((panel + 1) * self.wide).div_ceil(self.narrow)
     }
 
-    /// Calls `tile(panel, group, index)` for each tile.
-    fn for_each_tile(&self, d: usize, mut tile: impl FnMut(usize, usize, usize)) {
-        let mut index = 0;
-        for panel in 0..d.div_ceil(self.wide) {
-            for group in 0..self.groups(panel, d) {
-                tile(panel, group, index);
-                index += 1;
-            }
-        }
+    /// How many tiles the triangle has.
+    fn n_tiles(&self, d: usize) -> usize {
+        (0..d.div_ceil(self.wide)).map(|panel| self.groups(panel, d)).sum()
     }
 
     fn tile_len(&self) -> usize {
@@ -119,11 +113,10 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Add<'_, T, A> {
         let shape = Shape::of::<L>();
         let padded = d.next_multiple_of(shape.wide);
         let block = (BLOCK_BYTES / (padded * A::BYTES)).clamp(8, MOST_ROWS);
-        let mut n_tiles = 0;
-        shape.for_each_tile(d, |_, _, index| n_tiles = index + 1);
         let Triangle { tiles, packed } = &mut *self.triangle;
-        tiles.resize(n_tiles * shape.tile_len(), 0.0);
-        packed.resize(block * padded + padded, A::default());
+        tiles.resize(shape.n_tiles(d) * shape.tile_len(), 0.0);
+        packed.resize(shape.tile_len() + padded + block * padded, A::default());
+        let (partial, packed) = packed.split_at_mut(shape.tile_len());
         let (shift, packed) = packed.split_at_mut(padded);
         shift.fill(A::default());
         if let Some(means) = self.shift {
@@ -137,19 +130,25 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Add<'_, T, A> {
                 // SAFETY: the row has d values, the shift d rounded up to whole panels, and so has row r of every panel.
                 unsafe { pack_row::<T, L>(row, shift, root, r, count, packed) };
             }
-            let packed = packed.as_ptr();
-            // SAFETY: panels hold `count` rows of W values each; groups lie within panels, tiles within `tiles`.
-            shape.for_each_tile(d, |panel, group, index| unsafe {
-                let columns = group * shape.narrow;
-                let left = packed.add(panel * count * shape.wide);
-                let right = packed.add(columns / shape.wide * count * shape.wide + columns % shape.wide);
-                let tile = tiles.as_mut_ptr().add(index * shape.tile_len());
-                if L::REGISTERS >= 32 {
-                    add_tile::<L, 8>(left, right, count, tile);
-                } else {
-                    add_tile::<L, 4>(left, right, count, tile);
+            // Plain loops: the body of a closure would not be compiled for the level.
+            let mut tile = tiles.as_mut_ptr();
+            for panel in 0..d.div_ceil(shape.wide) {
+                for group in 0..shape.groups(panel, d) {
+                    let columns = group * shape.narrow;
+                    // SAFETY: panels hold `count` rows of W values each; groups lie within panels, tiles within `tiles`.
+                    unsafe {
+                        let left = packed.as_ptr().add(panel * count * shape.wide);
+                        let first = columns / shape.wide * count * shape.wide + columns % shape.wide;
+                        let right = packed.as_ptr().add(first);
+                        if L::REGISTERS >= 32 {
+                            add_tile::<L, 8>(left, right, count, partial.as_mut_ptr(), tile);
+                        } else {
+                            add_tile::<L, 4>(left, right, count, partial.as_mut_ptr(), tile);
+                        }
+                        tile = tile.add(shape.tile_len());
+                    }
                 }
-            });
+            }
         }
     }
 }
@@ -189,12 +188,13 @@ unsafe fn add_tile<L: Lanes, const G: usize>(
     left: *const L::Number,
     right: *const L::Number,
     count: usize,
+    partial: *mut L::Number,
     tile: *mut f64,
 ) {
     let wide = WIDE * L::N;
     // SAFETY: the promise of `Add::run`.
     unsafe {
-        let mut sums = [[L::splat(L::Number::default()); WIDE]; G];
+        let mut sums = [[L::splat(L::Number::default()); G]; WIDE];
         for r in 0..count {
             let (left, right) = (left.add(r * wide), right.add(r * wide));
             let mut a = [L::splat(L::Number::default()); WIDE];
@@ -204,14 +204,18 @@ unsafe fn add_tile<L: Lanes, const G: usize>(
             for j in 0..G {
                 let b = L::splat(right.add(j).read());
                 for i in 0..WIDE {
-                    sums[j][i] = L::fma(a[i], b, sums[j][i]);
+                    sums[i][j] = L::fma(a[i], b, sums[i][j]);
                 }
             }
         }
-        for j in 0..G {
-            for i in 0..WIDE {
-                L::add_to_f64(tile.add(j * wide + i * L::N), sums[j][i]);
+        // Stored first and added up in a loop of its own: added in place they would leave the registers in the loop above.
+        for i in 0..WIDE {
+            for j in 0..G {
+                L::store(partial.add((j * WIDE + i) * L::N), sums[i][j]);
             }
+        }
+        for at in (0..wide * G).step_by(L::N) {
+            L::add_to_f64(tile.add(at), L::load(partial.add(at)));
         }
     }
 }
@@ -229,17 +233,19 @@ impl<A: Arithmetic> Kernel<A> for Unpack<'_> {
     unsafe fn run<L: Lanes<Number = A>>(self) {
         let Self { tiles, d, c } = self;
         let shape = Shape::of::<L>();
-        shape.for_each_tile(d, |panel, group, index| {
-            let tile = &tiles[index * shape.tile_len()..][..shape.tile_len()];
-            for (j, column) in (group * shape.narrow..d).zip(tile.chunks_exact(shape.wide)) {
-                // Entries above the diagonal of a tile are those of its mirror image.
-                for (i, value) in (panel * shape.wide..d).zip(column).filter(|(i, _)| *i >= j) {
-                    c[i * d + j] += value;
-                    if i != j {
-                        c[j * d + i] += value;
+        let mut tiles = tiles.chunks_exact(shape.tile_len());
+        for panel in 0..d.div_ceil(shape.wide) {
+            for (group, tile) in (0..shape.groups(panel, d)).zip(&mut tiles) {
+                for (j, column) in (group * shape.narrow..d).zip(tile.chunks_exact(shape.wide)) {
+                    // Entries above the diagonal of a tile are those of its mirror image.
+                    for (i, value) in (panel * shape.wide..d).zip(column).filter(|(i, _)| *i >= j) {
+                        c[i * d + j] += value;
+                        if i != j {
+                            c[j * d + i] += value;
+                        }
                     }
                 }
             }
-        });
+        }
     }
 }

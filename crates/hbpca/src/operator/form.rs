@@ -27,7 +27,7 @@ const MOST_CHUNKS: usize = 16;
 /// Numbers in all workers' sums together (512 MiB): where d is large, fewer threads share the work.
 const MOST_NUMBERS: usize = 1 << 26;
 /// Whole numbers up to this have products that add up exactly in f32, over as many rows as the kernel takes at a time.
-const MOST_EXACT: f64 = 255.0;
+const MOST_EXACT: i32 = 255;
 
 /// `c` ← C.
 pub(super) fn form(operator: &Covariance<'_>, c: &mut Block) {
@@ -65,17 +65,22 @@ fn form_exactly<T: Real>(operator: &Covariance<'_>, x: &Dense<'_, T>, c: &mut Bl
     let whole = |rows: Range<usize>| {
         let mut sum = vec![0_i64; x.n_cols()];
         for row in rows.map(|l| x.row(l)) {
-            if !row.iter().all(|x| x.to_f64().abs() <= MOST_EXACT && x.to_f64().fract() == 0.0) {
+            let mut all_whole = true;
+            for (sum, x) in sum.iter_mut().zip(row) {
+                let whole = x.to_f64() as i32;
+                all_whole &= is_whole(*x);
+                *sum += i64::from(whole);
+            }
+            if !all_whole {
                 return false;
             }
-            sum.iter_mut().zip(row).for_each(|(sum, x)| *sum += x.to_f64() as i64);
         }
         let mut sums = sums.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         sums.iter_mut().zip(&sum).for_each(|(sums, sum)| *sums += sum); // exact, in any order
         true
     };
     // The first rows nearly always tell; a late surprise costs the work done until then.
-    let promising = x.row(0).iter().chain(x.row(x.n_rows() / 2)).all(|x| x.to_f64().fract() == 0.0);
+    let promising = x.row(0).iter().chain(x.row(x.n_rows() / 2)).all(|x| is_whole(*x));
     if !promising || !sum_triangles::<T, f32>(x, RowWeights(None), None, c, &whole) {
         c.values_mut().fill(0.0);
         return false;
@@ -91,6 +96,12 @@ fn form_exactly<T: Real>(operator: &Covariance<'_>, x: &Dense<'_, T>, c: &mut Bl
         }
     }
     true
+}
+
+/// Whether x is a whole number of at most [`MOST_EXACT`].
+fn is_whole<T: Real>(x: T) -> bool {
+    let whole = x.to_f64() as i32; // saturates
+    f64::from(whole) - x.to_f64() == 0.0 && (-MOST_EXACT..=MOST_EXACT).contains(&whole)
 }
 
 /// `c` += Σ w(x − shift)(x − shift)ᵀ, computed in numbers of type A, as long as all chunks of rows are `fit`.

@@ -21,7 +21,7 @@ use crate::linalg::{Tall, beside, orthonormal_complement, random_complement, vie
 use crate::{Block, CovarianceOperator, Error};
 
 /// Residuals below this, relative to θ₁, are not sought in coarse arithmetic.
-const COARSE_FLOOR: f64 = 4.0 * f32::EPSILON as f64;
+const COARSE_FLOOR: f64 = 8.0 * f32::EPSILON as f64;
 
 /// Sizes of the block and of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,11 +33,18 @@ pub struct KrylovSizes {
 }
 
 impl KrylovSizes {
-    /// Sizes that suit k components: a block of at least eight, since one pass with eight vectors costs little more than
-    /// with one, and room for the Krylov space to grow between restarts.
+    /// Sizes that suit k components of dense data: a block of at least eight, since one pass with eight vectors costs
+    /// little more than with one, and room for the Krylov space to grow between restarts.
     pub fn suiting(k: usize) -> Self {
         let block = (k + k / 2).clamp(8, 32).max(k);
         Self { block, memory: (4 * k).max(12 * block).max(96) }
+    }
+
+    /// Sizes that suit k components of compressed rows, whose products cost as much for each further vector as for the
+    /// first: a block of little more than k, so that clusters of k eigenvalues are seen whole, and a short memory, because
+    /// the vectors of the basis are longer than the rows.
+    pub fn suiting_sparse(k: usize) -> Self {
+        Self { block: (k + 1).max(3), memory: (5 * k).max(24) }
     }
 }
 
