@@ -1,14 +1,15 @@
 //! A fit in a thread of its own, while the calling thread listens to signals and serves the callback.
 //!
 //! The interpreter is detached throughout; it is attached for each callback, which therefore runs in the thread that called
-//! `fit`, and twenty times a second to learn of Ctrl-C. Either may stop the run at its next outer iterate.
+//! `fit`, and twenty times a second to learn of Ctrl-C. A callback that wants to stop does so at its outer iterate, with a
+//! result; an exception, that of Ctrl-C included, breaks the run off in the middle of a pass.
 
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use hbpca::{Event, Fit, FitConfig, Matrix, Observer, Record};
+use hbpca::{CancelToken, Event, Fit, FitConfig, Matrix, Observer, Record};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -70,13 +71,10 @@ impl Run<'_> {
                     let observers = if callback.is_some() { &mut asked[..] } else { &mut [] };
                     config.fit_observed(matrix, weights, observers)
                 });
-                let heard = listen(&records, callback, |flow| {
-                    if flow.is_break() {
-                        config.limits.cancel.cancel();
-                    }
-                    // A worker that is gone needs no answer.
-                    let _ = answer.send(flow);
-                });
+                let cancel = &config.limits.cancel;
+                // A worker that is gone needs no answer.
+                let reply = |flow| drop(answer.send(flow));
+                let heard = listen(&records, callback, cancel, reply);
                 let fit = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
                 heard?;
                 Ok(fit?)
@@ -85,10 +83,11 @@ impl Run<'_> {
     }
 }
 
-/// Serves records until the worker is done; the first exception is kept and stops the run.
+/// Serves records until the worker is done; the first exception is kept, and nobody waits for the run's result any more.
 fn listen(
     records: &Receiver<Record>,
     callback: Option<&Py<PyAny>>,
+    cancel: &CancelToken,
     reply: impl Fn(ControlFlow<()>),
 ) -> PyResult<()> {
     let mut heard = Ok(());
@@ -99,17 +98,16 @@ fn listen(
                     (Ok(()), Some(callback)) => tell(callback, &record),
                     _ => Ok(ControlFlow::Break(())),
                 };
-                reply(*flow.as_ref().unwrap_or(&ControlFlow::Break(())));
+                let answer = *flow.as_ref().unwrap_or(&ControlFlow::Break(()));
                 heard = heard.and(flow.map(drop));
+                reply(answer);
             }
-            Err(RecvTimeoutError::Timeout) if heard.is_ok() => {
-                heard = signals();
-                if heard.is_err() {
-                    reply(ControlFlow::Break(()));
-                }
-            }
+            Err(RecvTimeoutError::Timeout) if heard.is_ok() => heard = signals(),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return heard,
+        }
+        if heard.is_err() {
+            cancel.abandon();
         }
     }
 }

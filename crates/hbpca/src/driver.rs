@@ -47,7 +47,7 @@ pub struct Limits {
     pub max_passes: f64,
     /// No step is begun after this many seconds.
     pub max_seconds: f64,
-    /// Stops the run from outside.
+    /// Stops the run from outside. The operator of [`FitConfig`](crate::FitConfig) obeys it in the middle of a pass too.
     pub cancel: CancelToken,
 }
 
@@ -174,6 +174,7 @@ impl<'a> Driver<'a> {
         let mut stop = self.tell(&Event::Started { solver: solver.name(), n, d, k });
         let outcome = loop {
             solver.look(&mut operator)?;
+            self.limits.cancel.go_on()?;
             let certificate = certify(solver, &operator, &mut second);
             history.push(self.record(solver, &certificate, &operator, clock.seconds()));
             let record = &history[history.len() - 1];

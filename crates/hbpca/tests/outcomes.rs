@@ -12,8 +12,8 @@ use std::ops::ControlFlow;
 
 use common::*;
 use hbpca::{
-    Batch, CancelToken, Covariance, Driver, Event, FitConfig, Limits, Matrix, Outcome, Power, Preprocessing,
-    SolverKind, Start,
+    Batch, Block, CancelToken, Covariance, CovarianceOperator, Driver, Error, Event, FitConfig, Limits,
+    Matrix, Outcome, Power, Preprocessing, SolverKind, Start,
 };
 
 /// 50×6 with eigenvalues 1, ratio, ratio², …
@@ -98,6 +98,46 @@ fn interrupted_by_a_token_from_outside() {
     let fit = config.fit_observed(&data(0.99), None, &mut [&mut observer]).unwrap();
     assert_eq!((fit.outcome, fit.history.len()), (Outcome::Interrupted, 3));
     assert!(cancel.is_cancelled());
+}
+
+#[test]
+fn an_abandoned_run_ends_without_an_answer() {
+    let cancel = CancelToken::default();
+    let config = power(Limits { cancel: cancel.clone(), ..limits(1e-12, 1000.0) });
+    let mut looks = 0;
+    let mut observer = |event: &Event<'_>| {
+        looks += usize::from(matches!(event, Event::Looked { .. }));
+        if looks == 3 {
+            cancel.abandon();
+        }
+        ControlFlow::Continue(())
+    };
+    // The look at which it is asked still ends as an interruption; the pass that would follow is not begun.
+    let fit = config.fit_observed(&data(0.99), None, &mut [&mut observer]).unwrap();
+    assert_eq!((fit.outcome, fit.history.len(), looks), (Outcome::Interrupted, 3, 3));
+    let error = config.fit(&data(0.99)).unwrap_err();
+    assert!(matches!(error, Error::Abandoned), "{error}");
+    assert!(error.to_string().contains("cancel it instead"), "{error}");
+}
+
+#[test]
+fn an_abandoned_pass_skips_the_chunks_that_are_left() {
+    let (x, cancel) = (data(0.5), CancelToken::default());
+    let mut c = Covariance::new(&x, Preprocessing::CENTER).unwrap().abandoned_by(&cancel);
+    let d = c.dim();
+    cancel.abandon();
+    assert!(cancel.is_cancelled() && cancel.is_abandoned());
+    // Skipped chunks add nothing, so that zeros prove that no row was read.
+    let v = Block::from_vector(vec![1.0; d]);
+    let mut image = Block::zeros(d, 1);
+    assert!(matches!(c.apply(&v, &mut image), Err(Error::Abandoned)));
+    assert!(image.values().iter().all(|y| *y == 0.0));
+    let mut formed = Block::zeros(0, 0);
+    assert!(matches!(c.form(&mut formed), Err(Error::Abandoned)));
+    assert!(formed.values().iter().all(|y| *y == 0.0));
+    let mut untroubled = Covariance::new(&x, Preprocessing::CENTER).unwrap();
+    untroubled.apply(&v, &mut image).unwrap();
+    assert!(image.values().iter().any(|y| *y != 0.0));
 }
 
 #[test]

@@ -184,15 +184,14 @@ impl FitConfig {
         observers: &mut [&mut (dyn Observer + Send)],
     ) -> Result<Fit, Error> {
         let clock = Stopwatch::start();
-        let statistics = match weights {
-            None => ColumnStatistics::new(matrix)?,
-            Some(weights) => ColumnStatistics::weighted(matrix, weights)?,
-        };
+        let cancel = &self.limits.cancel;
+        let statistics = ColumnStatistics::gather(matrix, weights, cancel)?;
         let map = self.preprocessing.row_map(&statistics);
         let mut operator = match weights {
             None => Covariance::with_map(matrix, map.clone()),
             Some(weights) => Covariance::with_map_and_weights(matrix, map.clone(), weights)?,
-        };
+        }
+        .abandoned_by(cancel);
         let mut run = self.clone();
         let mut read = RowsRead::default();
         let (report, chosen_because) = loop {

@@ -54,6 +54,9 @@ impl Worker {
         let d = operator.dim();
         self.sum.fill(0.0);
         for start in chunk.clone().step_by(ROWS) {
+            if operator.cancel.is_abandoned() {
+                return; // C is never handed out then
+            }
             let count = ROWS.min(chunk.end - start);
             let rows = &mut self.rows[..count * d];
             rows.chunks_exact_mut(d).enumerate().for_each(|(i, a)| prepare_row(operator, start + i, a));
