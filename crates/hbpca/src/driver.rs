@@ -178,7 +178,8 @@ impl<'a> Driver<'a> {
             let certificate = certify(solver, &operator, &mut second);
             history.push(self.record(solver, &certificate, &operator, clock.seconds()));
             let record = &history[history.len() - 1];
-            stop |= self.tell(&Event::Looked { record, certificate: &certificate });
+            let vectors = solver.pairs().vectors;
+            stop |= self.tell(&Event::Looked { record, certificate: &certificate, vectors });
 
             let (worst, floor) = (certificate.worst(), certificate.image_rounding);
             if best.as_ref().is_none_or(|(_, best)| worst <= best.worst()) {

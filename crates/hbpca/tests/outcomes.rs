@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use common::*;
 use hbpca::{
     Batch, Block, CancelToken, Covariance, CovarianceOperator, Driver, Error, Event, FitConfig, Limits,
-    Matrix, Outcome, Power, Preprocessing, SolverKind, Start,
+    Matrix, Model, Observer, Outcome, Power, Preprocessing, RowMap, SolverKind, Start, Summary,
 };
 
 /// 50×6 with eigenvalues 1, ratio, ratio², …
@@ -71,7 +71,7 @@ fn interrupted_by_an_observer_at_the_iterate_it_saw() {
         let mut observer = |event: &Event<'_>| {
             match event {
                 Event::Started { solver, n, d, k } => assert_eq!((*solver, *n, *d, *k), ("power", 50, 6, 1)),
-                Event::Looked { record, certificate } => {
+                Event::Looked { record, certificate, .. } => {
                     seen += 1;
                     assert_eq!(record.residual.to_bits(), certificate.residuals[0].to_bits());
                 }
@@ -98,6 +98,61 @@ fn interrupted_by_a_token_from_outside() {
     let fit = config.fit_observed(&data(0.99), None, &mut [&mut observer]).unwrap();
     assert_eq!((fit.outcome, fit.history.len()), (Outcome::Interrupted, 3));
     assert!(cancel.is_cancelled());
+}
+
+/// Keeps the model of every look.
+#[derive(Default)]
+struct Snapshots {
+    prepared: Option<(RowMap, f64)>,
+    models: Vec<Model>,
+}
+
+impl Observer for Snapshots {
+    fn prepared(&mut self, map: &RowMap, weight: f64) {
+        self.prepared = Some((map.clone(), weight));
+    }
+
+    fn notify(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        if let Event::Looked { certificate, vectors, .. } = event {
+            let (map, weight) = self.prepared.as_ref().unwrap();
+            let summary = Summary {
+                n: 50,
+                d: 6,
+                weight: *weight,
+                preprocessing: Preprocessing::CENTER,
+                eigenvalues: certificate.eigenvalues.clone(),
+                total_variance: map.total_variance(),
+            };
+            self.models.push(Model::new(vectors, summary, map).unwrap());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+#[test]
+fn an_observer_can_put_the_model_of_every_iterate_together() {
+    let mut snapshots = Snapshots::default();
+    let x = data(0.5);
+    let fit = power(limits(1e-6, 1000.0)).fit_observed(&x, None, &mut [&mut snapshots]).unwrap();
+    assert_eq!(snapshots.models.len(), fit.history.len());
+    assert_eq!(snapshots.models.last(), Some(&fit.model));
+    assert_ne!(snapshots.models.first(), Some(&fit.model));
+}
+
+#[test]
+fn a_share_of_the_variance_is_met_by_the_fewest_components_after_forming_c_once() {
+    let x = data(0.8);
+    for share in [0.1, 0.5, 0.9, 0.999, 1.0] {
+        let solver = SolverKind::Covariance;
+        let fit = FitConfig { variance_share: Some(share), solver, ..FitConfig::default() }.fit(&x).unwrap();
+        assert_eq!((fit.full_passes, fit.outcome), (1, Outcome::Converged), "{share}");
+        let total = fit.model.summary().total_variance;
+        let explained: f64 = fit.model.eigenvalues().iter().sum();
+        let last = *fit.model.eigenvalues().last().unwrap();
+        // All six add up to the trace but for rounding.
+        assert!(explained >= share * total * (1.0 - 6.0 * f64::EPSILON), "{share}");
+        assert!(explained - last < share * total, "{share}");
+    }
 }
 
 #[test]

@@ -187,6 +187,7 @@ impl FitConfig {
         let cancel = &self.limits.cancel;
         let statistics = ColumnStatistics::gather(matrix, weights, cancel)?;
         let map = self.preprocessing.row_map(&statistics);
+        observers.iter_mut().for_each(|observer| observer.prepared(&map, statistics.weight()));
         let mut operator = match weights {
             None => Covariance::with_map(matrix, map.clone()),
             Some(weights) => Covariance::with_map_and_weights(matrix, map.clone(), weights)?,
@@ -197,6 +198,9 @@ impl FitConfig {
         let (report, chosen_because) = loop {
             let (solver, chosen_because) = run.choose(matrix);
             run.solver = solver;
+            if solver == SolverKind::Covariance && run.variance_share.is_some() {
+                run.k = auto::first_k_of_share(matrix, run.k);
+            }
             if run.eta.is_none() && solver.needs_step_size() && run.can_afford_suggestion(matrix) {
                 let suggestion = run.suggest_step_size(matrix, &map)?;
                 read.rows += suggestion.rows_read;

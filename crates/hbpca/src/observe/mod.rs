@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Certificate, Error, Outcome};
+use crate::{Block, Certificate, Error, Outcome, RowMap};
 
 /// One line of the history: the state at an outer iterate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,6 +51,8 @@ pub enum Event<'a> {
         record: &'a Record,
         /// Its certificate.
         certificate: &'a Certificate,
+        /// The iterate itself: d×k, orthonormal columns.
+        vectors: &'a Block,
     },
     /// The run is over.
     Finished {
@@ -63,6 +65,10 @@ pub enum Event<'a> {
 pub trait Observer {
     /// Sees an event; `ControlFlow::Break` stops the run at this iterate.
     fn notify(&mut self, event: &Event<'_>) -> ControlFlow<()>;
+
+    /// Sees how rows are prepared and what they weigh together, before the first event of a fit: with these and an iterate's
+    /// vectors it can put a [`Model`](crate::Model) together.
+    fn prepared(&mut self, _map: &RowMap, _weight: f64) {}
 }
 
 impl<F: FnMut(&Event<'_>) -> ControlFlow<()>> Observer for F {
