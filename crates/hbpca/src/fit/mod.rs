@@ -278,8 +278,8 @@ impl FitConfig {
         })
     }
 
-    /// The fewest leading components that explain the share of variance asked for.
-    fn cut_to_share(
+    /// The fewest leading components that explain the share of variance asked for; all where none is.
+    pub fn cut_to_share(
         &self,
         vectors: Block,
         certificate: Certificate,
