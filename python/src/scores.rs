@@ -47,17 +47,26 @@ impl Maps<'_> {
 // Owned, because these types are what the arguments are converted into.
 #[allow(clippy::needless_pass_by_value)]
 pub fn transform<'py>(py: Python<'py>, rows: Input<'py>, maps: Maps<'py>) -> Outcome<Bound<'py, PyAny>> {
-    let (model, whitening) = maps.model()?;
-    let matrix = rows.matrix(FiniteCheck::Now)?;
-    let k = model.n_components();
+    let matrix = rows.matrix(FiniteCheck::Later)?;
     match matrix {
-        Matrix::DenseF32(_) | Matrix::CsrF32(_) => {
-            table(py, py.detach(|| model.transform_to::<f32>(&matrix, whitening))?, k)
-        }
-        Matrix::DenseF64(_) | Matrix::CsrF64(_) => {
-            table(py, py.detach(|| model.transform(&matrix, whitening))?, k)
-        }
+        Matrix::DenseF32(_) | Matrix::CsrF32(_) => scores_of_rows::<f32>(py, &rows, &matrix, &maps),
+        Matrix::DenseF64(_) | Matrix::CsrF64(_) => scores_of_rows::<f64>(py, &rows, &matrix, &maps),
     }
+}
+
+fn scores_of_rows<'py, T: Real + Element>(
+    py: Python<'py>,
+    rows: &Input<'py>,
+    matrix: &Matrix<'_>,
+    maps: &Maps<'py>,
+) -> Outcome<Bound<'py, PyAny>> {
+    let (model, whitening) = maps.model()?;
+    let scores: Vec<T> = py.detach(|| model.transform_to(matrix, whitening))?;
+    // A row with NaN or an infinity has no finite score, as 0·∞ is NaN: the k scores tell at k/d of the cost of the d entries.
+    if !scores.iter().all(|score| score.to_f64().is_finite()) {
+        rows.matrix(FiniteCheck::Now)?;
+    }
+    table(py, scores, model.n_components())
 }
 
 /// Scores in either precision.
