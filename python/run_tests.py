@@ -80,7 +80,10 @@ def build(python: Path) -> Path:
     environment = {**os.environ, "CARGO_TARGET_DIR": str(TARGET), "PYO3_PYTHON": str(python)}
     maturin = [python, "-m", "maturin", "build", "--profile", "dev", "--interpreter", python, "--out", WHEELS]
     run(*maturin, env=environment, stderr=subprocess.PIPE)
-    return next(WHEELS.glob("*.whl"))
+    wheel = next(WHEELS.glob("*.whl"))
+    if "-abi3-" not in wheel.name:
+        sys.exit(f"{wheel.name} serves one version of Python only: it should use the stable interface")
+    return wheel
 
 
 def main(arguments: list[str]) -> int:
