@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Build the wheel and test it in environments of its own, which are kept for the next time.
+"""Check the style, build the wheel and test it in environments of its own, which are kept for the next time.
 
     python/run_tests.py [pytest arguments]
     python/run_tests.py --prepare            only makes the environments
@@ -32,6 +32,7 @@ ENVIRONMENTS = {
         "matplotlib",
         "hypothesis",
         "pytest",
+        "ruff>=0.17,<0.18",
         "maturin>=1.9,<2",
     ],
     "oldest": ["scikit-learn==1.6.0", "scipy", "pandas", "hypothesis", "pytest"],
@@ -94,6 +95,8 @@ def main(arguments: list[str]) -> int:
         return 0
     if arguments == ["--prepare"]:
         return 0
+    run(newest, "-m", "ruff", "check", "--quiet", HERE)
+    run(newest, "-m", "ruff", "format", "--check", "--quiet", HERE)
     wheel = build(newest)
     for python in (newest, oldest, bare):
         run(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "--force-reinstall", wheel)

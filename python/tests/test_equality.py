@@ -86,8 +86,9 @@ def test_fit_transform_inverse(shape, rank, whiten, dtype, seed):
     assert ours.inverse_transform(scores.astype(dtype)).dtype == dtype
     np.testing.assert_allclose(ours.inverse_transform(scores.astype(dtype)), back, rtol=0, atol=tolerance)
 
-    # Whitening changes the scores, not the model of the data. With C⁻¹ = σ⁻²(I − UUᵀ) + U diag(1/v) Uᵀ, angles δ of the components
-    # and errors ρ of the variances change the mean of aᵀC⁻¹a by at most 2√k·δ·E‖a‖²/σ² + dρ/σ², and ln det C by dρ/σ².
+    # Whitening changes the scores, not the model of the data. With C⁻¹ = σ⁻²(I − UUᵀ) + U diag(1/v) Uᵀ, angles δ of the
+    # components and errors ρ of the variances change the mean of aᵀC⁻¹a by at most 2√k·δ·E‖a‖²/σ² + dρ/σ², and ln det C by
+    # dρ/σ².
     plain = Reference(k, svd_solver="full").fit(exact)
     noise, total = plain.noise_variance_, exact.var(axis=0, ddof=1).sum()
     rounding = 4 * np.finfo(dtype).eps * total + 2 * ours.certificate_.residuals.max()
