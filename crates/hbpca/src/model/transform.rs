@@ -260,7 +260,8 @@ mod tests {
 
     /// 1000 rows of 60 columns, more than one block of either map, with a third of the entries 0.
     fn many_rows() -> Vec<f64> {
-        let entry = |i: usize| if i % 3 == 0 { 0.0 } else { ((i * 7919) % 1009) as f64 / 100.0 - 3.0 };
+        let entry =
+            |i: usize| if i.is_multiple_of(3) { 0.0 } else { ((i * 7919) % 1009) as f64 / 100.0 - 3.0 };
         (0..1000 * 60).map(entry).collect()
     }
 
