@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# browser test of the report
+# Browser test of the report; --prepare only installs what it needs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 skip() { echo "skipped: $*"; exit 0; }
@@ -14,7 +14,12 @@ fi
 
 work=target/browser
 mkdir -p "$work"
-(cd crates/hbpca-lab/tests/browser && npm ci --silent --no-audit --no-fund) || skip "the npm registry does not answer"
+modules=crates/hbpca-lab/tests/browser
+if ! cmp --silent "$modules/package-lock.json" "$work/installed.json"; then
+    (cd "$modules" && npm ci --silent --no-audit --no-fund) || skip "the npm registry does not answer"
+    cp "$modules/package-lock.json" "$work/installed.json"
+fi
+[ "${1:-}" != --prepare ] || exit 0
 # Generated data, so that the test needs no download.
 python3 - "$work/data.csv" <<'PY'
 import random, sys
@@ -26,6 +31,6 @@ with open(sys.argv[1], "w") as out:
 PY
 cargo run --locked --quiet --package hbpca-cli -- compare "$work/data.csv" --seeds 2 --passes 8 --study --quiet -o "$work/report.html"
 status=0
-node crates/hbpca-lab/tests/browser/report.mjs "$work/report.html" || status=$?
+node "$modules/report.mjs" "$work/report.html" || status=$?
 [ "$status" != 77 ] || skip "the browser does not start"
 exit "$status"

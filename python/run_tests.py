@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Build the wheel and test it in environments of its own, which are kept for the next time.
+"""Check the style, build the wheel and test it in environments of its own, which are kept for the next time.
 
     python/run_tests.py [pytest arguments]
+    python/run_tests.py --prepare            only makes the environments
 
 Three environments under `target/python/`: the newest scikit-learn with everything optional, the oldest one supported with the
 checks of scikit-learn and the tests of equality, and NumPy alone. Ends with pytest's closing lines, and fails if any part does.
+Where no package index can be reached it says so and skips the tests.
 """
 
 from __future__ import annotations
@@ -30,11 +32,19 @@ ENVIRONMENTS = {
         "matplotlib",
         "hypothesis",
         "pytest",
+        "ruff>=0.17,<0.18",
         "maturin>=1.9,<2",
     ],
     "oldest": ["scikit-learn==1.6.0", "scipy", "pandas", "hypothesis", "pytest"],
     "bare": ["numpy"],
 }
+
+# What pip writes where it finds no index; an index that lacks a package lists the versions of it that it has.
+NO_ANSWER = ("NewConnectionError", "ConnectTimeout", "ProxyError", "from versions: none")
+
+
+class NoIndex(Exception):
+    """No package index answers."""
 
 
 def python_of(name: str) -> Path:
@@ -45,7 +55,12 @@ def python_of(name: str) -> Path:
     if not stamp.exists() or stamp.read_text() != wanted:
         print(f"making the environment {name}", flush=True)
         venv.create(folder, with_pip=True, clear=True)
-        run(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *ENVIRONMENTS[name])
+        pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", *ENVIRONMENTS[name]]
+        done = subprocess.run(pip, check=False, text=True, stderr=subprocess.PIPE)
+        if done.returncode and any(sign in done.stderr for sign in NO_ANSWER):
+            raise NoIndex(done.stderr.strip().splitlines()[-1])
+        if done.returncode:
+            sys.exit(f"{done.stderr}pip could not fill the environment {name}")
         stamp.write_text(wanted)
     return python
 
@@ -66,35 +81,36 @@ def build(python: Path) -> Path:
     environment = {**os.environ, "CARGO_TARGET_DIR": str(TARGET), "PYO3_PYTHON": str(python)}
     maturin = [python, "-m", "maturin", "build", "--profile", "dev", "--interpreter", python, "--out", WHEELS]
     run(*maturin, env=environment, stderr=subprocess.PIPE)
-    return next(WHEELS.glob("*.whl"))
+    wheel = next(WHEELS.glob("*.whl"))
+    if "-abi3-" not in wheel.name:
+        sys.exit(f"{wheel.name} serves one version of Python only: it should use the stable interface")
+    return wheel
 
 
-def main() -> int:
-    arguments = sys.argv[1:]
-    wheel = build(python_of("newest"))
-    for name in ENVIRONMENTS:
-        python = python_of(name)
+def main(arguments: list[str]) -> int:
+    try:
+        newest, oldest, bare = (python_of(name) for name in ENVIRONMENTS)
+    except NoIndex as error:
+        print(f"skipped: the Python tests need packages, and no package index answers ({error})")
+        return 0
+    if arguments == ["--prepare"]:
+        return 0
+    run(newest, "-m", "ruff", "check", "--quiet", HERE)
+    run(newest, "-m", "ruff", "format", "--check", "--quiet", HERE)
+    wheel = build(newest)
+    for python in (newest, oldest, bare):
         run(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "--force-reinstall", wheel)
-    # Away from the sources, so that the wheel is what is imported.
+    # Away from the sources, so that the wheel is what is imported; skipped tests are listed with the reason.
     tests = HERE / "tests"
+    shared = [tests / f"test_{name}.py" for name in ("sklearn_checks", "equality", "estimator")]
+    pytest = ["-m", "pytest", "-q", "-rs"]
     codes = [
-        run(python_of("newest"), "-m", "pytest", "-q", tests, *arguments, cwd=HOME, check=False),
-        run(
-            python_of("oldest"),
-            "-m",
-            "pytest",
-            "-q",
-            tests / "test_sklearn_checks.py",
-            tests / "test_equality.py",
-            tests / "test_estimator.py",
-            *arguments,
-            cwd=HOME,
-            check=False,
-        ),
-        run(python_of("bare"), HERE / "tests" / "numpy_only.py", cwd=HOME, check=False),
+        run(newest, *pytest, tests, *arguments, cwd=HOME, check=False),
+        run(oldest, *pytest, *shared, *arguments, cwd=HOME, check=False),
+        run(bare, tests / "numpy_only.py", cwd=HOME, check=False),
     ]
     return int(any(codes))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

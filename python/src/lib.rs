@@ -2,7 +2,7 @@
 //!
 //! In the order of a call: [`input`] borrows the rows, [`settings`] turns keywords into a [`hbpca::FitConfig`],
 //! [`components`] finds out how many components are meant, [`run`] computes while Python stays responsive, [`fitted`] is the
-//! result. [`scores`], [`files`] and [`analysis`] bind the maps to scores, the readers and the theory. [`errors`] is the one
+//! result and [`snapshot`] one that is not final. [`scores`], [`files`] and [`analysis`] bind the maps to scores, the readers and the theory. [`errors`] is the one
 //! place where errors become exceptions. No numerics live here.
 
 use pyo3::prelude::*;
@@ -16,6 +16,7 @@ mod input;
 mod run;
 mod scores;
 mod settings;
+mod snapshot;
 
 /// The private module `hbpca._hbpca`; its public face is the package `hbpca`.
 #[pymodule]

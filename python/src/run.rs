@@ -1,14 +1,15 @@
 //! A fit in a thread of its own, while the calling thread listens to signals and serves the callback.
 //!
 //! The interpreter is detached throughout; it is attached for each callback, which therefore runs in the thread that called
-//! `fit`, and twenty times a second to learn of Ctrl-C. Either may stop the run at its next outer iterate.
+//! `fit`, and twenty times a second to learn of Ctrl-C. A callback that wants to stop does so at its outer iterate, with a
+//! result; an exception, that of Ctrl-C included, breaks the run off in the middle of a pass.
 
 use std::ops::ControlFlow;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use hbpca::{Event, Fit, FitConfig, Matrix, Observer, Record};
+use hbpca::{CancelToken, Event, Fit, FitConfig, Matrix, Observer, Record, RowMap};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -18,13 +19,15 @@ use crate::errors::Outcome;
 use crate::fitted::{Fitted, record_dict};
 use crate::input::{FiniteCheck, Input, contiguous};
 use crate::settings::Settings;
+use crate::snapshot::Snapshots;
 
 /// Longest wait before signals are looked at.
 const SIGNALS_EVERY: Duration = Duration::from_millis(50);
 
-/// Fits rows. `callback` gets every record as a dict and stops the run by returning something true.
+/// Fits rows. `callback` gets every record as a dict, and with `snapshots` also the model as it stands; it stops the run by
+/// returning something true.
 #[pyfunction]
-#[pyo3(signature = (rows, settings, *, n_components=None, weights=None, callback=None))]
+#[pyo3(signature = (rows, settings, *, n_components=None, weights=None, callback=None, snapshots=false))]
 // Owned, because these types are what the arguments are converted into.
 #[allow(clippy::needless_pass_by_value)]
 pub fn fit(
@@ -34,12 +37,16 @@ pub fn fit(
     n_components: Option<Wanted>,
     weights: Option<PyReadonlyArray1<'_, f64>>,
     callback: Option<Py<PyAny>>,
+    snapshots: bool,
 ) -> Outcome<Fitted> {
     let matrix = rows.matrix(FiniteCheck::Later)?;
     let weights = weights.as_ref().map(contiguous).transpose()?;
     let mut config = settings.config()?;
-    ask(&mut config, n_components, matrix.n_rows(), matrix.n_cols());
-    let mut fit = Run { matrix: &matrix, weights, callback: callback.as_ref() }.fit(py, &config)?;
+    let shape = (matrix.n_rows(), matrix.n_cols());
+    ask(&mut config, n_components, shape.0, shape.1);
+    let snapshots = snapshots.then(|| Snapshots::new(&config, shape, n_components.is_none()));
+    let run = Run { matrix: &matrix, weights, callback: callback.as_ref() };
+    let mut fit = run.fit(py, &config, snapshots)?;
     if n_components.is_none() {
         fit = without_rounding(fit)?;
     }
@@ -53,30 +60,21 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn fit(&self, py: Python<'_>, config: &FitConfig) -> Outcome<Fit> {
+    fn fit(&self, py: Python<'_>, config: &FitConfig, snapshots: Option<Snapshots<'_>>) -> Outcome<Fit> {
         let (matrix, weights, callback) = (self.matrix, self.weights, self.callback);
         py.detach(|| {
             thread::scope(|scope| {
-                let (to_caller, records) = channel();
+                let (to_caller, news) = channel();
                 let (answer, answers) = channel();
+                let mut teller = Teller { to_caller, answers, snapshots };
                 let worker = scope.spawn(move || {
-                    let mut ask = move |event: &Event<'_>| match event {
-                        Event::Looked { record, .. } if to_caller.send((*record).clone()).is_ok() => {
-                            answers.recv().unwrap_or(ControlFlow::Continue(()))
-                        }
-                        _ => ControlFlow::Continue(()),
-                    };
-                    let mut asked: [&mut (dyn Observer + Send); 1] = [&mut ask];
-                    let observers = if callback.is_some() { &mut asked[..] } else { &mut [] };
+                    let mut told: [&mut (dyn Observer + Send); 1] = [&mut teller];
+                    let observers = if callback.is_some() { &mut told[..] } else { &mut [] };
                     config.fit_observed(matrix, weights, observers)
                 });
-                let heard = listen(&records, callback, |flow| {
-                    if flow.is_break() {
-                        config.limits.cancel.cancel();
-                    }
-                    // A worker that is gone needs no answer.
-                    let _ = answer.send(flow);
-                });
+                // A worker that is gone needs no answer.
+                let reply = |flow| answer.send(flow).unwrap_or(());
+                let heard = listen(&news, callback, &config.limits.cancel, reply);
                 let fit = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
                 heard?;
                 Ok(fit?)
@@ -85,31 +83,76 @@ impl Run<'_> {
     }
 }
 
-/// Serves records until the worker is done; the first exception is kept and stops the run.
+/// A certified iterate, and the model as it stands where that was asked for.
+struct News {
+    record: Record,
+    snapshot: Option<Fitted>,
+}
+
+/// The worker's end of the line: sends news and waits for the answer.
+struct Teller<'a> {
+    to_caller: Sender<News>,
+    answers: Receiver<ControlFlow<()>>,
+    snapshots: Option<Snapshots<'a>>,
+}
+
+impl Observer for Teller<'_> {
+    fn prepared(&mut self, map: &RowMap, weight: f64) {
+        if let Some(snapshots) = &mut self.snapshots {
+            snapshots.prepared(map, weight);
+        }
+    }
+
+    fn wants_iterates(&self) -> bool {
+        self.snapshots.is_some()
+    }
+
+    fn notify(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        match (event, &mut self.snapshots) {
+            (Event::Started { solver, .. }, Some(snapshots)) => snapshots.started(solver),
+            (Event::Looked { record, certificate, vectors }, snapshots) => {
+                // A model that cannot be put together is none; the fit itself will say why.
+                let snapshot = match (snapshots, certificate, vectors) {
+                    (Some(snapshots), Some(certificate), Some(vectors)) => {
+                        snapshots.take(record, certificate, vectors).ok().flatten()
+                    }
+                    _ => None,
+                };
+                if self.to_caller.send(News { record: (*record).clone(), snapshot }).is_ok() {
+                    return self.answers.recv().unwrap_or(ControlFlow::Continue(()));
+                }
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Serves news until the worker is done; the first exception is kept, and nobody waits for the run's result any more.
 fn listen(
-    records: &Receiver<Record>,
+    news: &Receiver<News>,
     callback: Option<&Py<PyAny>>,
+    cancel: &CancelToken,
     reply: impl Fn(ControlFlow<()>),
 ) -> PyResult<()> {
     let mut heard = Ok(());
     loop {
-        match records.recv_timeout(SIGNALS_EVERY) {
-            Ok(record) => {
+        match news.recv_timeout(SIGNALS_EVERY) {
+            Ok(news) => {
                 let flow = match (&heard, callback) {
-                    (Ok(()), Some(callback)) => tell(callback, &record),
+                    (Ok(()), Some(callback)) => tell(callback, news),
                     _ => Ok(ControlFlow::Break(())),
                 };
-                reply(*flow.as_ref().unwrap_or(&ControlFlow::Break(())));
+                let answer = *flow.as_ref().unwrap_or(&ControlFlow::Break(()));
                 heard = heard.and(flow.map(drop));
+                reply(answer);
             }
-            Err(RecvTimeoutError::Timeout) if heard.is_ok() => {
-                heard = signals();
-                if heard.is_err() {
-                    reply(ControlFlow::Break(()));
-                }
-            }
+            Err(RecvTimeoutError::Timeout) if heard.is_ok() => heard = signals(),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return heard,
+        }
+        if heard.is_err() {
+            cancel.abandon();
         }
     }
 }
@@ -122,11 +165,14 @@ fn signals() -> PyResult<()> {
 }
 
 /// Calls the callback.
-fn tell(callback: &Py<PyAny>, record: &Record) -> PyResult<ControlFlow<()>> {
+fn tell(callback: &Py<PyAny>, news: News) -> PyResult<ControlFlow<()>> {
     Python::attach(|py| {
         py.check_signals()?;
-        let record: Bound<'_, PyDict> = record_dict(py, record)?;
-        let stop = callback.bind(py).call1((record,))?.is_truthy()?;
-        Ok(if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        let record: Bound<'_, PyDict> = record_dict(py, &news.record)?;
+        let answer = match news.snapshot {
+            None => callback.bind(py).call1((record,))?,
+            Some(fitted) => callback.bind(py).call1((record, fitted))?,
+        };
+        Ok(if answer.is_truthy()? { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })
 }

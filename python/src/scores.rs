@@ -1,7 +1,7 @@
 //! Data to scores and back, for components that live in NumPy arrays.
 
-use hbpca::{Model, Preprocessing, Summary, Whitening};
-use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use hbpca::{Matrix, Model, Preprocessing, Real, Summary, Whitening};
+use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
 use crate::errors::{Failure, Outcome};
@@ -42,36 +42,74 @@ impl Maps<'_> {
     }
 }
 
-/// n×k scores of every row.
+/// n×k scores of every row, in the precision of the rows.
 #[pyfunction]
 // Owned, because these types are what the arguments are converted into.
 #[allow(clippy::needless_pass_by_value)]
-pub fn transform<'py>(
-    py: Python<'py>,
-    rows: Input<'py>,
-    maps: Maps<'py>,
-) -> Outcome<Bound<'py, PyArray2<f64>>> {
-    let (model, whitening) = maps.model()?;
-    let matrix = rows.matrix(FiniteCheck::Now)?;
-    let scores = py.detach(|| model.transform(&matrix, whitening))?;
-    Ok(PyArray1::from_vec(py, scores).reshape([matrix.n_rows(), model.n_components()])?)
+pub fn transform<'py>(py: Python<'py>, rows: Input<'py>, maps: Maps<'py>) -> Outcome<Bound<'py, PyAny>> {
+    let matrix = rows.matrix(FiniteCheck::Later)?;
+    match matrix {
+        Matrix::DenseF32(_) | Matrix::CsrF32(_) => scores_of_rows::<f32>(py, &rows, &matrix, &maps),
+        Matrix::DenseF64(_) | Matrix::CsrF64(_) => scores_of_rows::<f64>(py, &rows, &matrix, &maps),
+    }
 }
 
-/// n×d rows from n×k scores.
+fn scores_of_rows<'py, T: Real + Element>(
+    py: Python<'py>,
+    rows: &Input<'py>,
+    matrix: &Matrix<'_>,
+    maps: &Maps<'py>,
+) -> Outcome<Bound<'py, PyAny>> {
+    let (model, whitening) = maps.model()?;
+    let scores: Vec<T> = py.detach(|| model.transform_to(matrix, whitening))?;
+    // A row with NaN or an infinity has no finite score, as 0·∞ is NaN: the k scores tell at k/d of the cost of the d entries.
+    if !scores.iter().all(|score| score.to_f64().is_finite()) {
+        rows.matrix(FiniteCheck::Now)?;
+    }
+    table(py, scores, model.n_components())
+}
+
+/// Scores in either precision.
+#[derive(FromPyObject)]
+pub enum Scores<'py> {
+    /// Single.
+    F32(PyReadonlyArray2<'py, f32>),
+    /// Double.
+    F64(PyReadonlyArray2<'py, f64>),
+}
+
+/// n×d rows from n×k scores, in the precision of the scores.
 #[pyfunction]
 // Owned, because these types are what the arguments are converted into.
 #[allow(clippy::needless_pass_by_value)]
 pub fn inverse_transform<'py>(
     py: Python<'py>,
-    scores: PyReadonlyArray2<'py, f64>,
+    scores: Scores<'py>,
     maps: Maps<'py>,
-) -> Outcome<Bound<'py, PyArray2<f64>>> {
+) -> Outcome<Bound<'py, PyAny>> {
+    match &scores {
+        Scores::F32(scores) => rows_of_scores(py, scores, &maps),
+        Scores::F64(scores) => rows_of_scores(py, scores, &maps),
+    }
+}
+
+fn rows_of_scores<'py, T: Real + Element>(
+    py: Python<'py>,
+    scores: &PyReadonlyArray2<'py, T>,
+    maps: &Maps<'py>,
+) -> Outcome<Bound<'py, PyAny>> {
     let (model, whitening) = maps.model()?;
-    let (n, k) = scores.as_array().dim();
+    let (_, k) = scores.as_array().dim();
     if k != model.n_components() {
         return Err(hbpca::Error::shape("scores of each row", model.n_components(), k).into());
     }
     let scores = scores.as_slice().map_err(|error| Failure::Python(error.into()))?;
-    let rows = py.detach(|| model.inverse_transform(scores, whitening))?;
-    Ok(PyArray1::from_vec(py, rows).reshape([n, model.n_features()])?)
+    let rows = py.detach(|| model.inverse_transform_to(scores, whitening))?;
+    table(py, rows, model.n_features())
+}
+
+/// An array of rows of `columns` values.
+fn table<T: Element>(py: Python<'_>, values: Vec<T>, columns: usize) -> Outcome<Bound<'_, PyAny>> {
+    let rows = values.len() / columns;
+    Ok(PyArray1::from_vec(py, values).reshape([rows, columns])?.into_any())
 }

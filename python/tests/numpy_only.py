@@ -47,4 +47,6 @@ try:
     pca.plot_scree()
 except ImportError as error:
     assert "pip install matplotlib" in str(error)
+else:
+    raise AssertionError("a plot without matplotlib")
 print(f"hbpca {hbpca.__version__} works with NumPy {np.__version__} alone")

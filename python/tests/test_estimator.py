@@ -45,6 +45,14 @@ def test_pipeline_search_and_processes(X):
     assert [fit.n_components_ for fit in fits] == [1, 2]
 
 
+@pytest.mark.parametrize("copy", [True, False])
+def test_the_data_are_left_as_they_are(X, copy):
+    before = X.copy()
+    pca = PCA(2, copy=copy, whiten=True, scale="std").fit(X)
+    pca.inverse_transform(pca.fit_transform(X))
+    np.testing.assert_array_equal(X, before)
+
+
 def test_weights_count_rows(X):
     weights = np.random.default_rng(0).integers(0, 4, len(X))
     weighted, repeated = PCA(3).fit(X, sample_weight=weights), PCA(3).fit(np.repeat(X, weights, axis=0))

@@ -1,12 +1,10 @@
 """Readers and model files, shared with the command line."""
 
 import json
-import os
-import shutil
 import struct
 import subprocess
-from pathlib import Path
 
+import command_line
 import numpy as np
 import pytest
 import scipy.io
@@ -54,22 +52,13 @@ def test_the_file_is_plain_safetensors(X, tmp_path):
     np.testing.assert_array_equal(components, pca.components_)
 
 
-def command_line():
-    """The binary, where it was built."""
-    folder = Path(__file__).resolve().parents[2] / "target"
-    for candidate in (os.environ.get("HBPCA_CLI"), folder / "release" / "hbpca", folder / "debug" / "hbpca"):
-        if candidate and shutil.which(candidate):
-            return str(candidate)
-    return None
-
-
-@pytest.mark.skipif(command_line() is None, reason="the command line is not built: cargo build --release")
+@command_line.needed
 def test_models_travel_to_the_command_line_and_back(X, tmp_path):
     np.save(tmp_path / "x.npy", X)
     PCA(2).fit(X).save(tmp_path / "python.safetensors")
-    run = [command_line(), "check", str(tmp_path / "python.safetensors"), str(tmp_path / "x.npy")]
+    run = [command_line.find(), "check", str(tmp_path / "python.safetensors"), str(tmp_path / "x.npy")]
     assert subprocess.run(run, capture_output=True, check=False).returncode == 0
-    run = [command_line(), "fit", str(tmp_path / "x.npy"), "-k", "2", "-o", str(tmp_path / "cli.safetensors")]
+    run = [command_line.find(), "fit", str(tmp_path / "x.npy"), "-k", "2", "-o", str(tmp_path / "cli.safetensors")]
     subprocess.run(run, capture_output=True, check=True)
     loaded = hbpca.load(tmp_path / "cli.safetensors")
     np.testing.assert_allclose(loaded.components_, PCA(2).fit(X).components_, atol=1e-6)

@@ -126,6 +126,20 @@ def test_what_is_no_data_is_refused(X, text):
         PCA().fit(X)
 
 
+@pytest.mark.parametrize("bad, text", [(np.nan, "NaN"), (np.inf, "inf")])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("whiten", [False, True])
+def test_scores_of_what_is_no_data_are_refused(X, bad, text, dtype, whiten):
+    # The third column has no variance and the second component hardly any: neither hides the entry.
+    X = np.outer(np.arange(60.0), [1, 1, 0]).astype(dtype)
+    pca = PCA(2, whiten=whiten).fit(X)
+    X[7, 2] = bad
+    with pytest.raises(ValueError, match=f"row 7, column 2 .* {text}"):
+        pca.transform(X)
+    huge = np.full((1, 3), np.finfo(dtype).max)
+    assert not np.isnan(pca.transform(huge)).any()  # finite data are never refused, though scores may overflow
+
+
 @pytest.mark.parametrize("shape", [(3,), (2, 2, 2)])
 def test_solve_wants_two_dimensions(shape):
     with pytest.raises(ValueError, match="reshape it to rows and columns"):

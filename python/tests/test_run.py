@@ -3,6 +3,8 @@
 import io
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -81,6 +83,37 @@ def test_ctrl_c_is_prompt(X, with_callback):
     assert PCA(1).fit(X).outcome_ == "converged"  # the next fit is none the worse
 
 
+LONG_FIT = """
+import sys
+import numpy as np
+from hbpca import PCA
+
+X = np.memmap(sys.argv[1], dtype=np.float32, mode="r").reshape(-1, 64)
+print("fitting", flush=True)
+PCA(2).fit(X)
+print("fitted", flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
+def test_ctrl_c_does_not_wait_for_the_end_of_a_pass(tmp_path):
+    # One pass takes many seconds: 32 GB, in a hole that takes no room on the disk.
+    with open(tmp_path / "hole", "wb") as file:
+        file.truncate(32 << 30)
+    command = [sys.executable, "-c", LONG_FIT, tmp_path / "hole"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "fitting\n"
+        time.sleep(1)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        sent = time.monotonic()
+        said, complaint = process.communicate(timeout=60)
+        took = time.monotonic() - sent
+    assert process.returncode == -signal.SIGINT and said == ""
+    assert complaint.rstrip().endswith("KeyboardInterrupt")
+    assert took < 2
+
+
 def test_two_python_threads_give_the_bits_of_one(X):
     Y = with_spectrum(3000, 50, 50, seed=1)
     alone = [PCA(3, solver="anchored", tol=1e-9).fit(data).components_ for data in (X, Y)]
@@ -128,9 +161,14 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_progress_is_one_line_on_a_terminal():
+# Notebooks have a stream of this module, which draws over a line as a terminal does but is none.
+Notebook = type("OutStream", (io.StringIO,), {"__module__": "ipykernel.iostream"})
+
+
+@pytest.mark.parametrize("place", [Terminal, Notebook])
+def test_progress_is_one_line_on_a_terminal_and_in_a_notebook(place):
     record = {"passes": 2.0, "seconds": 0.1, "theta": 4.0, "residual": 2.0}
-    line = ProgressLine(1e-6, Terminal())
+    line = ProgressLine(1e-6, place())
     line(record)
     line.finish({**record, "residual": 4e-7}, "converged")
     first, second = line.out.getvalue().split("\r")[1:]
@@ -146,37 +184,77 @@ def test_progress_elsewhere_is_lines_once_a_second(X, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_scikit_learns_callbacks(X):
-    pytest.importorskip("sklearn.callback", reason="the protocol came with scikit-learn 1.9")
+class Recorder:
+    """A callback of scikit-learn's protocol that stops a fit after `most` iterations."""
 
-    class Recorder:
-        def __init__(self, most):
-            self.most, self.events = most, []
+    def __init__(self, most):
+        self.most, self.events, self.offered = most, [], []
 
-        def setup(self, estimator, context):
-            self.events.append("setup")
+    def setup(self, estimator, context):
+        self.events.append("setup")
 
-        def teardown(self, estimator, context):
-            self.events.append("teardown")
+    def teardown(self, estimator, context):
+        self.events.append("teardown")
 
-        def on_fit_task_begin(self, estimator, context):
-            self.events.append(f"begin {context.task_name}")
+    def on_fit_task_begin(self, estimator, context, *, X, metadata, fitted_estimator):
+        self.events.append(f"begin {context.task_name}")
+        self.offered.append(fitted_estimator)
+        self.given = X, metadata
 
-        def on_fit_task_end(self, estimator, context, *, fitted_estimator):
-            self.events.append(f"end {context.task_name}")
-            if context.task_name == "fit":
-                self.scores = fitted_estimator.transform(X[:2])
-            return self.events.count("end iteration") >= self.most
+    def on_fit_task_end(self, estimator, context, *, fitted_estimator):
+        self.events.append(f"end {context.task_name}")
+        self.offered.append(fitted_estimator)
+        return self.events.count("end iteration") >= self.most
 
-    recorder = Recorder(most=2)
-    pca = PCA(1, solver="power", tol=0.0).set_callbacks(recorder)
+
+@pytest.fixture
+def protocol():
+    return pytest.importorskip("sklearn.callback", reason="the protocol came with scikit-learn 1.9")
+
+
+@pytest.mark.parametrize("n_components, solver, most", [(1, "power", 3), (0.9, "krylov", 1), (None, "krylov", 1)])
+def test_scikit_learns_callbacks_are_offered_every_iterate(X, protocol, n_components, solver, most):
+    recorder = Recorder(most)
+    weights = np.ones(len(X))
+    pca = PCA(n_components, solver=solver, tol=0.0).set_callbacks(recorder)
     with pytest.warns(ConvergenceWarning):
-        pca.fit(X)
+        pca.fit(X, sample_weight=weights)
     assert recorder.events[:2] == ["setup", "begin fit"]
-    assert recorder.events[2:-2] == ["begin iteration", "end iteration"] * 2
+    assert recorder.events[2:-2] == ["begin iteration", "end iteration"] * most
     assert recorder.events[-2:] == ["end fit", "teardown"]
-    np.testing.assert_array_equal(recorder.scores, pca.transform(X[:2]))
+    np.testing.assert_array_equal(recorder.given[0], X)
+    assert recorder.given[1]["sample_weight"] is weights
+
+    # Nothing is known before the first iterate; then each begins with what the last one ended with.
+    assert recorder.offered[:2] == [None, None]
+    ends, begins = recorder.offered[2:-1:2], recorder.offered[3:-1:2]
+    for last, first in zip(ends, begins):
+        np.testing.assert_array_equal(last.components_, first.components_)
+    assert [estimator.history_ for estimator in ends] == [pca.history_[: i + 1] for i in range(most)]
+    for estimator in ends:
+        assert estimator is not pca and estimator.transform(X[:5]).shape == (5, estimator.n_components_)
+    np.testing.assert_array_equal(ends[-1].transform(X), pca.transform(X))
+    assert recorder.offered[-1].outcome_ == pca.outcome_ == "interrupted"
+
+
+def test_scikit_learns_callbacks_see_a_fit_that_converges_or_fails(X, protocol):
+    recorder = Recorder(most=1000)
+    pca = PCA(1, solver="covariance").set_callbacks(recorder).fit(X)
+    # The second iteration was not needed, and ends with nothing to offer.
+    assert recorder.events[2:-2] == ["begin iteration", "end iteration"] * 2
+    assert recorder.offered[-2] is None and recorder.offered[-1].outcome_ == pca.outcome_ == "converged"
+    np.testing.assert_array_equal(recorder.offered[2].components_, pca.components_)
+
     failing = PCA(n_components=1000).set_callbacks(Recorder(most=1))
     with pytest.raises(ValueError):
         failing.fit(X)
     assert failing._skl_callbacks[0].events[-1] == "teardown"
+
+
+def test_scikit_learn_can_monitor_a_score(X, protocol):
+    monitor = protocol.ScoringMonitor(scoring={"likelihood": lambda pca, X, y: pca.score(X)})
+    pca = PCA(1, solver="power", tol=1e-3).set_callbacks(monitor).fit(X, np.zeros(len(X)))
+    scores = [row["likelihood"] for row in monitor.get_logs().data if row["task_name"] == "iteration"]
+    # The first iterate is a random direction, each further one explains more.
+    assert len(scores) == len(pca.history_)
+    assert scores == sorted(scores) and scores[-1] == pytest.approx(pca.score(X))

@@ -47,7 +47,7 @@ pub struct Limits {
     pub max_passes: f64,
     /// No step is begun after this many seconds.
     pub max_seconds: f64,
-    /// Stops the run from outside.
+    /// Stops the run from outside. The operator of [`FitConfig`](crate::FitConfig) obeys it in the middle of a pass too.
     pub cancel: CancelToken,
 }
 
@@ -175,10 +175,13 @@ impl<'a> Driver<'a> {
         let mut stop = self.tell(&Event::Started { solver: solver.name(), n, d, k });
         let outcome = loop {
             solver.look(&mut operator)?;
+            self.limits.cancel.go_on()?;
             let sight = self.see(solver, &operator, &mut second);
             history.push(self.record(solver, &sight, &operator, clock.seconds()));
             let record = &history[history.len() - 1];
-            stop |= self.tell(&Event::Looked { record, certificate: sight.certificate.as_ref() });
+            let certificate = sight.certificate.as_ref();
+            let vectors = certificate.map(|_| solver.pairs().vectors);
+            stop |= self.tell(&Event::Looked { record, certificate, vectors });
 
             let holds = sight.certificate.as_ref().is_some_and(|seen| seen.holds(self.limits.tol));
             certified = sight.certificate.is_some();
@@ -227,10 +230,10 @@ impl<'a> Driver<'a> {
     ) -> Sight {
         let outlook = solver.outlook();
         let clears_up = outlook.is_some_and(|outlook| outlook.clears_up);
+        let wanted = self.reference.is_some() || self.observers.iter().any(|o| o.wants_iterates());
         match outlook {
             Some(outlook)
-                if self.reference.is_none()
-                    && outlook.residual + outlook.image_error > self.limits.tol * outlook.theta =>
+                if !wanted && outlook.residual + outlook.image_error > self.limits.tol * outlook.theta =>
             {
                 let Outlook { theta, residual, image_error: floor, .. } = outlook;
                 Sight { theta, residual, measured: residual, floor, clears_up, certificate: None }

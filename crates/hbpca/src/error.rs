@@ -62,6 +62,11 @@ pub enum Error {
         /// The bound, and the way out.
         advice: String,
     },
+    /// [`CancelToken::abandon`](crate::CancelToken::abandon) was called.
+    #[error(
+        "the run was abandoned in the middle of a pass: there is no result; cancel it instead to keep what it has"
+    )]
+    Abandoned,
     /// The storage or the network behind an operator failed.
     #[error("the data could not be read: {0}")]
     Source(#[source] Box<dyn std::error::Error + Send + Sync>),

@@ -12,8 +12,8 @@ use std::ops::ControlFlow;
 
 use common::*;
 use hbpca::{
-    Batch, CancelToken, Covariance, Driver, Event, FitConfig, Limits, Matrix, Outcome, Power, Preprocessing,
-    SolverKind, Start,
+    Batch, Block, CancelToken, Covariance, CovarianceOperator, Driver, Error, Event, FitConfig, Limits,
+    Matrix, Model, Observer, Outcome, Power, Preprocessing, RowMap, SolverKind, Start, Summary,
 };
 
 /// 50×6 with eigenvalues 1, ratio, ratio², …
@@ -71,7 +71,7 @@ fn interrupted_by_an_observer_at_the_iterate_it_saw() {
         let mut observer = |event: &Event<'_>| {
             match event {
                 Event::Started { solver, n, d, k } => assert_eq!((*solver, *n, *d, *k), ("power", 50, 6, 1)),
-                Event::Looked { record, certificate } => {
+                Event::Looked { record, certificate, .. } => {
                     seen += 1;
                     assert_eq!(record.residual.to_bits(), certificate.unwrap().residuals[0].to_bits());
                 }
@@ -98,6 +98,107 @@ fn interrupted_by_a_token_from_outside() {
     let fit = config.fit_observed(&data(0.99), None, &mut [&mut observer]).unwrap();
     assert_eq!((fit.outcome, fit.history.len()), (Outcome::Interrupted, 3));
     assert!(cancel.is_cancelled());
+}
+
+/// Keeps the model of every look.
+#[derive(Default)]
+struct Snapshots {
+    prepared: Option<(RowMap, f64)>,
+    models: Vec<Model>,
+}
+
+impl Observer for Snapshots {
+    fn wants_iterates(&self) -> bool {
+        true
+    }
+
+    fn prepared(&mut self, map: &RowMap, weight: f64) {
+        self.prepared = Some((map.clone(), weight));
+    }
+
+    fn notify(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        if let Event::Looked { certificate: Some(certificate), vectors: Some(vectors), .. } = event {
+            let (map, weight) = self.prepared.as_ref().unwrap();
+            let summary = Summary {
+                n: 50,
+                d: 6,
+                weight: *weight,
+                preprocessing: Preprocessing::CENTER,
+                eigenvalues: certificate.eigenvalues.clone(),
+                total_variance: map.total_variance(),
+            };
+            self.models.push(Model::new(vectors, summary, map).unwrap());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+#[test]
+fn an_observer_can_put_the_model_of_every_iterate_together() {
+    let x = data(0.5);
+    for solver in [SolverKind::Power, SolverKind::Krylov, SolverKind::Anchored] {
+        let mut snapshots = Snapshots::default();
+        let config = FitConfig { solver, ..power(limits(1e-6, 1000.0)) };
+        let fit = config.fit_observed(&x, None, &mut [&mut snapshots]).unwrap();
+        assert_eq!(snapshots.models.len(), fit.history.len(), "{solver}");
+        assert_eq!(snapshots.models.last(), Some(&fit.model), "{solver}");
+    }
+}
+
+#[test]
+fn a_share_of_the_variance_is_met_by_the_fewest_components_after_forming_c_once() {
+    let x = data(0.8);
+    for share in [0.1, 0.5, 0.9, 0.999, 1.0] {
+        let solver = SolverKind::Covariance;
+        let fit = FitConfig { variance_share: Some(share), solver, ..FitConfig::default() }.fit(&x).unwrap();
+        assert_eq!((fit.full_passes, fit.outcome), (1, Outcome::Converged), "{share}");
+        let total = fit.model.summary().total_variance;
+        let explained: f64 = fit.model.eigenvalues().iter().sum();
+        let last = *fit.model.eigenvalues().last().unwrap();
+        // All six add up to the trace but for rounding.
+        assert!(explained >= share * total * (1.0 - 6.0 * f64::EPSILON), "{share}");
+        assert!(explained - last < share * total, "{share}");
+    }
+}
+
+#[test]
+fn an_abandoned_run_ends_without_an_answer() {
+    let cancel = CancelToken::default();
+    let config = power(Limits { cancel: cancel.clone(), ..limits(1e-12, 1000.0) });
+    let mut looks = 0;
+    let mut observer = |event: &Event<'_>| {
+        looks += usize::from(matches!(event, Event::Looked { .. }));
+        if looks == 3 {
+            cancel.abandon();
+        }
+        ControlFlow::Continue(())
+    };
+    // The look at which it is asked still ends as an interruption; the pass that would follow is not begun.
+    let fit = config.fit_observed(&data(0.99), None, &mut [&mut observer]).unwrap();
+    assert_eq!((fit.outcome, fit.history.len(), looks), (Outcome::Interrupted, 3, 3));
+    let error = config.fit(&data(0.99)).unwrap_err();
+    assert!(matches!(error, Error::Abandoned), "{error}");
+    assert!(error.to_string().contains("cancel it instead"), "{error}");
+}
+
+#[test]
+fn an_abandoned_pass_skips_the_chunks_that_are_left() {
+    let (x, cancel) = (data(0.5), CancelToken::default());
+    let mut c = Covariance::new(&x, Preprocessing::CENTER).unwrap().abandoned_by(&cancel);
+    let d = c.dim();
+    cancel.abandon();
+    assert!(cancel.is_cancelled() && cancel.is_abandoned());
+    // Skipped chunks add nothing, so that zeros prove that no row was read.
+    let v = Block::from_vector(vec![1.0; d]);
+    let mut image = Block::zeros(d, 1);
+    assert!(matches!(c.apply(&v, &mut image), Err(Error::Abandoned)));
+    assert!(image.values().iter().all(|y| *y == 0.0));
+    let mut formed = Block::zeros(0, 0);
+    assert!(matches!(c.form(&mut formed), Err(Error::Abandoned)));
+    assert!(formed.values().iter().all(|y| *y == 0.0));
+    let mut untroubled = Covariance::new(&x, Preprocessing::CENTER).unwrap();
+    untroubled.apply(&v, &mut image).unwrap();
+    assert!(image.values().iter().any(|y| *y != 0.0));
 }
 
 #[test]

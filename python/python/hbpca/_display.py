@@ -33,7 +33,9 @@ def _spectrum(ratios) -> str:
     )
     return (
         f'<svg role="img" aria-label="explained variance" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" '
-        f'height="{HEIGHT}" fill="#4477aa">{bars}</svg>'
+        f'height="{HEIGHT}" fill="#4477aa" style="display:block;margin:.5em 0">{bars}</svg>'
+        f"<div>shares of the variance, from {float(shown[0]):.2%} down to {float(shown[-1]):.2%}"
+        f"{f' for the first {len(shown)}' if len(shown) < len(ratios) else ''}</div>"
     )
 
 

@@ -24,7 +24,7 @@ from hbpca._compat import (
 from hbpca._input import rows_of
 from hbpca._observers import FitTask, told_together
 from hbpca._progress import ProgressLine
-from hbpca._settings import Settings, seed_of, wanted_components
+from hbpca._settings import Choices, Settings, wanted_components
 
 _ADVICE = {
     "budget": "Raise max_passes or max_seconds, raise tol, or choose solver='auto'.",
@@ -174,15 +174,15 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
             raise ValueError(f"sample_weight has {weights.ndim} dimensions where 1 is needed: one weight for each row")
         task = FitTask.begin(self, X, y, sample_weight)
         progress = ProgressLine(self.tol) if self.verbose else None
-        observers = [observer for observer in (progress, self.callback, task) if observer is not None]
         fitted = _hbpca.fit(
             rows_of(X),
             self._settings(),
             n_components=wanted_components(self.n_components),
             weights=weights,
-            callback=told_together(observers),
+            callback=told_together(progress, self.callback, task),
+            snapshots=task is not None,
         )
-        self._take(fitted, X.dtype)
+        vars(self).update(self._attributes(fitted, X.dtype))
         if progress is not None:
             progress.finish(self.history_[-1], self.outcome_)
         if task is not None:
@@ -195,46 +195,38 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
     def _settings(self):
         start = None
         if self.warm_start and getattr(self, "components_", np.empty((0, 0))).shape[1] == self.n_features_in_:
-            start = np.asarray(self.components_, dtype=np.float64)
-        return Settings(
-            solver=self.solver,
-            center=bool(self.center),
-            scale=self.scale,
-            tol=self.tol,
-            max_passes=self.max_passes,
-            max_seconds=self.max_seconds,
-            eta=self.eta,
-            momentum=self.momentum,
-            lambda2=self.lambda2,
-            batch=self.batch,
-            epoch=self.epoch,
-            seed=seed_of(self.random_state),
-            threads=self.threads,
-            start=start,
-        )
+            start = self.components_
+        choices = {name: getattr(self, name) for name in Choices.__annotations__}
+        return Settings.of(choices, solver=self.solver, random_state=self.random_state, start=start)
 
-    def _take(self, fitted, dtype):
+    @staticmethod
+    def _attributes(fitted, dtype):
         """Fitted attributes; float32 data get float32 ones, but means and scales keep what the data's own type rounds off."""
-        self._fitted = fitted
-        self.components_ = fitted.components.astype(dtype, copy=False)
-        self.explained_variance_ = fitted.explained_variance.astype(dtype, copy=False)
-        self.explained_variance_ratio_ = fitted.explained_variance_ratio.astype(dtype, copy=False)
-        self.singular_values_ = fitted.singular_values.astype(dtype, copy=False)
-        shift = fitted.shift
-        self.mean_ = np.zeros(self.components_.shape[1]) if shift is None else shift
-        self.scale_ = fitted.scale
-        self.n_components_, self.n_features_in_ = self.components_.shape
-        self.n_samples_ = fitted.n_samples
-        self.certificate_ = Certificate.from_numbers(fitted.certificate)
+        components, shift = fitted.components.astype(dtype, copy=False), fitted.shift
+        k, d = components.shape
+        certificate = Certificate.from_numbers(fitted.certificate)
         # Each eigenvalue is known to the rounding of the images, and so is what they leave of the trace.
-        most = min(self.n_samples_, self.n_features_in_)
-        left_out = fitted.noise_variance * (most - self.n_components_)
-        self.noise_variance_ = fitted.noise_variance if left_out > most * self.certificate_.image_rounding else 0.0
-        self.history_ = fitted.history
-        self.n_passes_ = fitted.passes
-        self.solver_ = fitted.solver
-        self.chosen_because_ = fitted.chosen_because
-        self.outcome_ = fitted.outcome
+        most = min(fitted.n_samples, d)
+        left_out = fitted.noise_variance * (most - k)
+        return {
+            "_fitted": fitted,
+            "components_": components,
+            "explained_variance_": fitted.explained_variance.astype(dtype, copy=False),
+            "explained_variance_ratio_": fitted.explained_variance_ratio.astype(dtype, copy=False),
+            "singular_values_": fitted.singular_values.astype(dtype, copy=False),
+            "mean_": np.zeros(d) if shift is None else shift,
+            "scale_": fitted.scale,
+            "noise_variance_": fitted.noise_variance if left_out > most * certificate.image_rounding else 0.0,
+            "n_components_": k,
+            "n_features_in_": d,
+            "n_samples_": fitted.n_samples,
+            "certificate_": certificate,
+            "history_": fitted.history,
+            "n_passes_": fitted.passes,
+            "solver_": fitted.solver,
+            "chosen_because_": fitted.chosen_because,
+            "outcome_": fitted.outcome,
+        }
 
     def _warn(self):
         warnings.warn(
@@ -255,15 +247,14 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         """Scores of the rows of X: (n_samples, n_components_), of X's own precision."""
         check_is_fitted(self)
         X = self._validated(X, reset=False)
-        return _hbpca.transform(rows_of(X), self._maps()).astype(X.dtype, copy=False)
+        return _hbpca.transform(rows_of(X), self._maps())
 
     def inverse_transform(self, X):
         """Rows from scores: the points nearest to the data within the components."""
         check_is_fitted(self)
         scores = np.asarray(X)
         dtype = scores.dtype if scores.dtype in (np.float32, np.float64) else np.float64
-        scores = np.ascontiguousarray(scores, dtype=np.float64)
-        return _hbpca.inverse_transform(scores, self._maps()).astype(dtype, copy=False)
+        return _hbpca.inverse_transform(np.ascontiguousarray(scores, dtype=dtype), self._maps())
 
     def _maps(self):
         def exact(values):
@@ -325,7 +316,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
             tol=fitted.tol,
             random_state=fitted.seed,
         )
-        pca._take(fitted, np.float64)
+        vars(pca).update(cls._attributes(fitted, np.float64))
         return pca
 
     # Display

@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
+
+
+class Choices(TypedDict, total=False):
+    """What `PCA` and `solve` let their users choose under the same names."""
+
+    center: bool
+    scale: str | None
+    tol: float | None
+    max_passes: float | None
+    max_seconds: float | None
+    eta: float | str | None
+    momentum: str | None
+    lambda2: float | None
+    batch: int | float | str | None
+    epoch: int | None
+    threads: int | None
 
 
 @dataclass(frozen=True)
@@ -28,7 +45,15 @@ class Settings:
     threads: int | None = None
     start: np.ndarray | None = None
 
+    @classmethod
+    def of(cls, choices: Mapping[str, Any], *, solver: str, random_state: Any, start: Any) -> Settings:
+        """From what users write; `start` holds one vector a row."""
+        if start is not None:
+            start = np.atleast_2d(np.asarray(start, dtype=np.float64))
+        return cls(solver=solver, seed=seed_of(random_state), start=start, **choices)
+
     def __post_init__(self):
+        object.__setattr__(self, "center", bool(self.center))
         # "auto" is the name of the default.
         for name in ("solver", "eta"):
             if isinstance(getattr(self, name), str) and getattr(self, name) == "auto":

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hbpca import _hbpca
 from hbpca._certificate import Certificate
 from hbpca._input import matrix_of, rows_of
-from hbpca._settings import Settings, seed_of
+from hbpca._settings import Choices, Settings
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,21 +43,11 @@ def solve(
     solver: str = "vr-hb-power",
     *,
     k: int = 1,
-    center: bool = True,
-    scale: str | None = None,
-    tol: float | None = None,
-    max_passes: float | None = None,
-    max_seconds: float | None = None,
-    eta: float | str | None = None,
-    momentum: str | None = None,
-    lambda2: float | None = None,
-    batch: int | float | str | None = None,
-    epoch: int | None = None,
     seed: Any = None,
-    threads: int | None = None,
     start: Any = None,
     weights: Any = None,
     callback: Callable[[dict[str, Any]], Any] | None = None,
+    **choices: Unpack[Choices],
 ) -> Solution:
     """Run a solver of the paper: `power`, `power-m`, `oja`, `vr-pca`, `vr-power-m`, `vr-hb-power`; or of the product:
     `auto`, `covariance`, `krylov`, `anchored`.
@@ -65,32 +58,19 @@ def solve(
     ----------
     X : two-dimensional array of float32 or float64, or SciPy sparse
     k : number of components; the paper's solvers find one
-    center, scale : preparation of the columns, carried out implicitly
-    tol : residuals at most tol·θ₁ count as converged
-    eta, momentum, lambda2, batch, epoch : parameters of the paper's methods
+    seed : of the start vector and of the batches: a number or a NumPy generator
     start : k×d, the first iterate, one vector a row
     weights : one weight a row
     callback : called with a dict at each certified iterate; stops the run by returning something true
+    center, scale : preparation of the columns, carried out implicitly; as of `PCA`
+    tol : residuals at most tol·θ₁ count as converged
+    max_passes, max_seconds : no step is begun that would read more passes over the data, or after this time
+    eta, momentum, lambda2, batch, epoch : parameters of the paper's methods
+    threads : the result does not depend on their number
     """
-    settings = Settings(
-        solver=solver,
-        center=center,
-        scale=scale,
-        tol=tol,
-        max_passes=max_passes,
-        max_seconds=max_seconds,
-        eta=eta,
-        momentum=momentum,
-        lambda2=lambda2,
-        batch=batch,
-        epoch=epoch,
-        seed=seed_of(seed),
-        threads=threads,
-        start=None if start is None else np.atleast_2d(np.asarray(start, dtype=np.float64)),
-    )
     fitted = _hbpca.fit(
         rows_of(matrix_of(X)),
-        settings,
+        Settings.of(choices, solver=solver, random_state=seed, start=start),
         n_components=k,
         weights=None if weights is None else np.ascontiguousarray(weights, dtype=np.float64),
         callback=callback,

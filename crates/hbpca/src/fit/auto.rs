@@ -5,7 +5,7 @@
 //! matrix–matrix product (`cargo run --release --example pass_speed`).
 
 use crate::Matrix;
-use crate::solver::KrylovSizes;
+use crate::solver::{KrylovSizes, SMALLEST_PARTIAL};
 
 use super::SolverKind;
 
@@ -63,10 +63,33 @@ pub(super) fn choose(matrix: &Matrix<'_>, k: usize) -> (SolverKind, String) {
     (chosen, reason)
 }
 
+/// Components to ask `covariance` for first where a share of the variance is wanted, and `k` would be the next guess.
+///
+/// Every further guess forms C again, n·d²/2 multiply-adds, and four guesses (1, 8, 16, 32) are the usual number; all components
+/// at once cost one full eigen-solve, which narrow data get in any case.
+pub(super) fn first_k_of_share(matrix: &Matrix<'_>, k: usize) -> usize {
+    let (n, d) = (matrix.n_rows(), matrix.n_cols());
+    let solve = EIGEN_SOLVE * (d as f64).powi(3);
+    let guesses = 4.0 * n as f64 * (d as f64).powi(2) / 2.0;
+    if d < SMALLEST_PARTIAL || solve <= guesses { n.min(d) } else { k }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Csr, Dense};
+
+    #[test]
+    fn shares_ask_for_all_components_at_once_where_that_is_cheaper_than_guessing() {
+        let first = |n: usize, d: usize| {
+            let x: Matrix = Dense::new(vec![1.0_f32; n * d], n, d).unwrap().into();
+            first_k_of_share(&x, 8)
+        };
+        assert_eq!(first(300, 20), 20);
+        assert_eq!(first(10, 100), 10);
+        assert_eq!(first(300, 1000), 8); // 9·10¹⁰ multiply-adds for the solve, 6·10⁸ for four guesses
+        assert_eq!(first(10_000, 200), 200);
+    }
 
     #[test]
     fn few_columns_form_the_covariance_and_many_do_not() {

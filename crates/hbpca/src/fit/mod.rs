@@ -184,20 +184,23 @@ impl FitConfig {
         observers: &mut [&mut (dyn Observer + Send)],
     ) -> Result<Fit, Error> {
         let clock = Stopwatch::start();
-        let statistics = match weights {
-            None => ColumnStatistics::new(matrix)?,
-            Some(weights) => ColumnStatistics::weighted(matrix, weights)?,
-        };
+        let cancel = &self.limits.cancel;
+        let statistics = ColumnStatistics::gather(matrix, weights, cancel)?;
         let map = self.preprocessing.row_map(&statistics);
+        observers.iter_mut().for_each(|observer| observer.prepared(&map, statistics.weight()));
         let mut operator = match weights {
             None => Covariance::with_map(matrix, map.clone()),
             Some(weights) => Covariance::with_map_and_weights(matrix, map.clone(), weights)?,
-        };
+        }
+        .abandoned_by(cancel);
         let mut run = self.clone();
         let mut read = RowsRead::default();
         let (report, chosen_because) = loop {
             let (solver, chosen_because) = run.choose(matrix);
             run.solver = solver;
+            if solver == SolverKind::Covariance && run.variance_share.is_some() {
+                run.k = auto::first_k_of_share(matrix, run.k);
+            }
             if run.eta.is_none() && solver.needs_step_size() && run.can_afford_suggestion(matrix) {
                 let suggestion = run.suggest_step_size(matrix, &map)?;
                 read.rows += suggestion.rows_read;
@@ -275,8 +278,8 @@ impl FitConfig {
         })
     }
 
-    /// The fewest leading components that explain the share of variance asked for.
-    fn cut_to_share(
+    /// The fewest leading components that explain the share of variance asked for; all where none is.
+    pub fn cut_to_share(
         &self,
         vectors: Block,
         certificate: Certificate,

@@ -9,7 +9,7 @@
 //! ```
 
 use super::{Csr, Dense, Matrix, Real};
-use crate::{Error, kernels, ordered};
+use crate::{CancelToken, Error, kernels, ordered};
 
 /// Weighted mean, spread and range of each column.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,28 +25,36 @@ pub struct ColumnStatistics {
 impl ColumnStatistics {
     /// One pass over `matrix`. Refuses NaN, infinities and columns whose squares overflow, naming the place.
     pub fn new(matrix: &Matrix<'_>) -> Result<Self, Error> {
-        Self::gather(matrix, None)
+        Self::gather(matrix, None, &CancelToken::default())
     }
 
     /// The same with a weight for every row; a row of weight 2 counts as two equal rows, one of weight 0 not at all.
     pub fn weighted(matrix: &Matrix<'_>, weights: &[f64]) -> Result<Self, Error> {
-        check_weights(matrix.n_rows(), weights)?;
-        Self::gather(matrix, Some(weights))
+        Self::gather(matrix, Some(weights), &CancelToken::default())
     }
 
-    fn gather(matrix: &Matrix<'_>, weights: Option<&[f64]>) -> Result<Self, Error> {
+    /// With weights or without; breaks off in the middle of the pass when `cancel` says so.
+    pub(crate) fn gather(
+        matrix: &Matrix<'_>,
+        weights: Option<&[f64]>,
+        cancel: &CancelToken,
+    ) -> Result<Self, Error> {
+        if let Some(weights) = weights {
+            check_weights(matrix.n_rows(), weights)?;
+        }
         let mut statistics = match matrix {
-            Matrix::DenseF32(x) => Self::of_dense(x, weights),
-            Matrix::DenseF64(x) => Self::of_dense(x, weights),
-            Matrix::CsrF32(x) => Self::of_csr(x, weights),
-            Matrix::CsrF64(x) => Self::of_csr(x, weights),
+            Matrix::DenseF32(x) => Self::of_dense(x, weights, cancel),
+            Matrix::DenseF64(x) => Self::of_dense(x, weights, cancel),
+            Matrix::CsrF32(x) => Self::of_csr(x, weights, cancel),
+            Matrix::CsrF64(x) => Self::of_csr(x, weights, cancel),
         };
+        cancel.go_on()?;
         statistics.settle_constant_columns();
         statistics.refuse_not_finite(matrix)?;
         Ok(statistics)
     }
 
-    fn of_dense<T: Real>(x: &Dense<'_, T>, weights: Option<&[f64]>) -> Self {
+    fn of_dense<T: Real>(x: &Dense<'_, T>, weights: Option<&[f64]>, cancel: &CancelToken) -> Self {
         let (n, d) = (x.n_rows(), x.n_cols());
         Self::over_chunks(n, d, ordered::n_chunks(x.nnz(), d), |rows, partial| {
             // Short runs stay in cache between the sum and the squares.
@@ -54,6 +62,9 @@ impl ColumnStatistics {
             let mut run = Self::empty(d);
             let (from, to) = (rows.start, rows.end);
             for start in (from..to).step_by(RUN) {
+                if cancel.is_abandoned() {
+                    return;
+                }
                 let rows = start..to.min(start + RUN);
                 run.weight = kernels::summarise_rows(x, rows, weights, run.columns_mut());
                 partial.merge(&run);
@@ -61,9 +72,12 @@ impl ColumnStatistics {
         })
     }
 
-    fn of_csr<T: Real>(x: &Csr<'_, T>, weights: Option<&[f64]>) -> Self {
+    fn of_csr<T: Real>(x: &Csr<'_, T>, weights: Option<&[f64]>, cancel: &CancelToken) -> Self {
         let (n, d) = (x.n_rows(), x.n_cols());
         Self::over_chunks(n, d, ordered::n_chunks(x.nnz(), d), |rows, partial| {
+            if cancel.is_abandoned() {
+                return;
+            }
             // The mean of the entries of each column, then their deviations from it …
             let mut seen = vec![0.0; d];
             let weight_of = |l: usize| weights.map_or(1.0, |weights| weights[l]);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Certificate, Outcome};
+use crate::{Block, Certificate, Error, Outcome, RowMap};
 
 /// One line of the history: the state at an outer iterate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,8 +49,11 @@ pub enum Event<'a> {
     Looked {
         /// The new line of the history.
         record: &'a Record,
-        /// Its certificate; none where the solver knew beforehand that it would not hold, and the run goes on.
+        /// Its certificate; none where the solver knew beforehand that it would not hold, the run goes on, and no observer
+        /// [wants every iterate](Observer::wants_iterates).
         certificate: Option<&'a Certificate>,
+        /// The iterate itself: d×k, orthonormal columns; there where the certificate is.
+        vectors: Option<&'a Block>,
     },
     /// The run is over.
     Finished {
@@ -63,6 +66,15 @@ pub enum Event<'a> {
 pub trait Observer {
     /// Sees an event; `ControlFlow::Break` stops the run at this iterate.
     fn notify(&mut self, event: &Event<'_>) -> ControlFlow<()>;
+
+    /// Whether every iterate shall be formed and certified for it, also where that costs a product with a whole basis.
+    fn wants_iterates(&self) -> bool {
+        false
+    }
+
+    /// Sees how rows are prepared and what they weigh together, before the first event of a fit: with these and an iterate's
+    /// vectors it can put a [`Model`](crate::Model) together.
+    fn prepared(&mut self, _map: &RowMap, _weight: f64) {}
 }
 
 impl<F: FnMut(&Event<'_>) -> ControlFlow<()>> Observer for F {
@@ -73,16 +85,38 @@ impl<F: FnMut(&Event<'_>) -> ControlFlow<()>> Observer for F {
 
 /// Asks a run to stop from another thread or a signal handler.
 #[derive(Clone, Debug, Default)]
-pub struct CancelToken(Arc<AtomicBool>);
+pub struct CancelToken(Arc<Asked>);
+
+#[derive(Debug, Default)]
+struct Asked {
+    to_stop: AtomicBool,
+    to_abandon: AtomicBool,
+}
 
 impl CancelToken {
-    /// The run stops at its next outer iterate.
+    /// The run stops at its next outer iterate and returns its best answer.
     pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.to_stop.store(true, Ordering::Relaxed);
     }
 
-    /// Whether [`cancel`](Self::cancel) was called.
+    /// The run breaks off in the middle of a pass and returns [`Error::Abandoned`]: for callers that want no answer any more.
+    pub fn abandon(&self) {
+        self.cancel();
+        self.0.to_abandon.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`cancel`](Self::cancel) or [`abandon`](Self::abandon) was called.
     pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.to_stop.load(Ordering::Relaxed)
+    }
+
+    /// Whether [`abandon`](Self::abandon) was called.
+    pub fn is_abandoned(&self) -> bool {
+        self.0.to_abandon.load(Ordering::Relaxed)
+    }
+
+    /// Refuses to go on after [`abandon`](Self::abandon).
+    pub(crate) fn go_on(&self) -> Result<(), Error> {
+        if self.is_abandoned() { Err(Error::Abandoned) } else { Ok(()) }
     }
 }

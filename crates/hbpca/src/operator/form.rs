@@ -48,8 +48,7 @@ fn shares(n: usize, d: usize) -> (usize, usize) {
 
 fn form_dense<T: Real>(operator: &Covariance<'_>, x: &Dense<'_, T>, c: &mut Block) {
     if operator.weights.is_some() || !form_exactly(operator, x, c) {
-        let weights = RowWeights(operator.weights.as_deref());
-        sum_triangles::<T, f64>(x, weights, operator.map.shift(), c, &|_| true);
+        sum_triangles::<T, f64>(operator, x, operator.map.shift(), c, &|_| true);
         c.scale(1.0 / operator.n_rows() as f64);
     }
     if let Some(inverse) = operator.map.inverse_scale() {
@@ -81,7 +80,7 @@ fn form_exactly<T: Real>(operator: &Covariance<'_>, x: &Dense<'_, T>, c: &mut Bl
     };
     // The first rows nearly always tell; a late surprise costs the work done until then.
     let promising = x.row(0).iter().chain(x.row(x.n_rows() / 2)).all(|x| is_whole(*x));
-    if !promising || !sum_triangles::<T, f32>(x, RowWeights(None), None, c, &whole) {
+    if !promising || !sum_triangles::<T, f32>(operator, x, None, c, &whole) {
         c.values_mut().fill(0.0);
         return false;
     }
@@ -106,13 +105,14 @@ fn is_whole<T: Real>(x: T) -> bool {
 
 /// `c` += Σ w(x − shift)(x − shift)ᵀ, computed in numbers of type A, as long as all chunks of rows are `fit`.
 fn sum_triangles<T: Real, A: crate::kernels::Arithmetic>(
+    operator: &Covariance<'_>,
     x: &Dense<'_, T>,
-    weights: RowWeights<'_>,
     shift: Option<&[f64]>,
     c: &mut Block,
     fit: &(dyn Fn(Range<usize>) -> bool + Sync),
 ) -> bool {
     let (n, d) = (x.n_rows(), x.n_cols());
+    let weights = RowWeights(operator.weights.as_deref());
     let (n_chunks, n_workers) = shares(n, d);
     let mut workers = vec![Triangle::<A>::default(); n_workers];
     let all_fit = AtomicBool::new(true);
@@ -123,7 +123,12 @@ fn sum_triangles<T: Real, A: crate::kernels::Arithmetic>(
             let rows = ordered::piece(n, i, n_chunks);
             triangle.clear();
             if all_fit.load(Ordering::Relaxed) && fit(rows.clone()) {
-                triangle.add_rows(x, rows, weights, shift);
+                for start in rows.clone().step_by(ROWS_PER_CHUNK) {
+                    if operator.cancel.is_abandoned() {
+                        return; // C is never handed out then
+                    }
+                    triangle.add_rows(x, start..rows.end.min(start + ROWS_PER_CHUNK), weights, shift);
+                }
             } else {
                 all_fit.store(false, Ordering::Relaxed);
             }
@@ -167,6 +172,9 @@ impl Worker {
         let d = operator.dim();
         self.sum.fill(0.0);
         for start in chunk.clone().step_by(ROWS) {
+            if operator.cancel.is_abandoned() {
+                return; // C is never handed out then
+            }
             let count = ROWS.min(chunk.end - start);
             let rows = &mut self.rows[..count * d];
             rows.chunks_exact_mut(d).enumerate().for_each(|(i, a)| prepare_row(operator, start + i, a));

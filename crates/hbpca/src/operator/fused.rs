@@ -10,7 +10,7 @@
 use super::{CovarianceOperator, Rows};
 use crate::kernels::{self, RowSet, RowWeights};
 use crate::matrix::{ColumnStatistics, Matrix, Preprocessing, RowMap, check_weights};
-use crate::{Block, Error, ordered};
+use crate::{Block, CancelToken, Error, ordered};
 
 /// The covariance of the rows of a matrix, centred and scaled implicitly.
 ///
@@ -30,6 +30,7 @@ pub struct Covariance<'m> {
     pub(super) map: RowMap,
     /// Row weights scaled to mean 1, so that Σ over n or |S| rows divides by their number.
     pub(super) weights: Option<Vec<f64>>,
+    pub(super) cancel: CancelToken,
     scratch: Scratch,
 }
 
@@ -80,7 +81,7 @@ impl<'m> Covariance<'m> {
 
     /// The operator for a map of rows found elsewhere (by another pass, or on other machines).
     pub fn with_map(matrix: &'m Matrix<'m>, map: RowMap) -> Self {
-        Self { matrix, map, weights: None, scratch: Scratch::default() }
+        Self { matrix, map, weights: None, cancel: CancelToken::default(), scratch: Scratch::default() }
     }
 
     /// The same with row weights.
@@ -88,7 +89,14 @@ impl<'m> Covariance<'m> {
         check_weights(matrix.n_rows(), weights)?;
         let mean = weights.iter().sum::<f64>() / weights.len() as f64;
         let weights = Some(weights.iter().map(|w| w / mean).collect());
-        Ok(Self { matrix, map, weights, scratch: Scratch::default() })
+        Ok(Self { weights, ..Self::with_map(matrix, map) })
+    }
+
+    /// Breaks off in the middle of a pass when `token` says so.
+    #[must_use]
+    pub fn abandoned_by(mut self, token: &CancelToken) -> Self {
+        self.cancel = token.clone();
+        self
     }
 
     /// The map of rows x ↦ D⁻¹(x − μ).
@@ -168,6 +176,9 @@ impl<'m> Covariance<'m> {
             n_chunks,
             &mut scratch.workers[..n_workers],
             |i, worker| {
+                if this.cancel.is_abandoned() {
+                    return; // what is merged instead is never handed out
+                }
                 let rows = match rows {
                     Rows::All => RowSet::Range(this.chunk(i, n_chunks)),
                     Rows::Batch(list) => RowSet::List(&list[ordered::piece(list.len(), i, n_chunks)]),
@@ -197,7 +208,7 @@ impl<'m> Covariance<'m> {
             rows.for_each(|(row, s)| row.iter_mut().for_each(|y| *y /= s));
         }
         self.scratch = scratch;
-        Ok(())
+        self.cancel.go_on()
     }
 }
 
@@ -256,7 +267,7 @@ impl CovarianceOperator for Covariance<'_> {
 
     fn form(&mut self, c: &mut Block) -> Result<(), Error> {
         super::form::form(self, c);
-        Ok(())
+        self.cancel.go_on()
     }
 }
 

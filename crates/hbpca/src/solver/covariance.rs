@@ -41,7 +41,7 @@ impl CovarianceSolver {
 }
 
 /// Columns from which a partial eigen-solve pays.
-const SMALLEST_PARTIAL: usize = 200;
+pub(crate) const SMALLEST_PARTIAL: usize = 200;
 
 /// C in memory, as an operator of one row that weighs all.
 struct Formed {

@@ -1,0 +1,72 @@
+//! The model as it stands at an iterate, as if the fit had stopped there.
+
+use hbpca::{Block, Certificate, Error, Fit, FitConfig, Model, Outcome, Record, RowMap, SolverKind, Summary};
+
+use crate::components::without_rounding;
+use crate::fitted::Fitted;
+
+/// Puts models together; learns what it needs as the run goes on.
+pub struct Snapshots<'a> {
+    config: &'a FitConfig,
+    /// Rows and columns of the data.
+    shape: (usize, usize),
+    all_components: bool,
+    rows: Option<(RowMap, f64)>,
+    solver: SolverKind,
+    history: Vec<Record>,
+}
+
+impl<'a> Snapshots<'a> {
+    /// Of a fit with these choices; `all_components` for one that was given no number of them.
+    pub fn new(config: &'a FitConfig, shape: (usize, usize), all_components: bool) -> Self {
+        Self { config, shape, all_components, rows: None, solver: config.solver, history: Vec::new() }
+    }
+
+    /// How rows are prepared, and their weight.
+    pub fn prepared(&mut self, map: &RowMap, weight: f64) {
+        self.rows = Some((map.clone(), weight));
+    }
+
+    /// A run of the named solver begins.
+    pub fn started(&mut self, solver: &str) {
+        self.solver = solver.parse().unwrap_or(self.solver);
+        self.history.clear();
+    }
+
+    /// The model of an iterate.
+    pub fn take(
+        &mut self,
+        record: &Record,
+        certificate: &Certificate,
+        vectors: &Block,
+    ) -> Result<Option<Fitted>, Error> {
+        self.history.push(record.clone());
+        let Some((map, weight)) = &self.rows else { return Ok(None) };
+        let (vectors, certificate) =
+            self.config.cut_to_share(vectors.clone(), certificate.clone(), map.total_variance());
+        let summary = Summary {
+            n: self.shape.0,
+            d: self.shape.1,
+            weight: *weight,
+            preprocessing: self.config.preprocessing,
+            eigenvalues: certificate.eigenvalues.clone(),
+            total_variance: map.total_variance(),
+        };
+        let fit = Fit {
+            model: Model::new(&vectors, summary, map)?,
+            certificate,
+            outcome: Outcome::Interrupted,
+            solver: self.solver,
+            chosen_because: "the fit still runs".to_owned(),
+            history: self.history.clone(),
+            passes: record.passes,
+            full_passes: record.full_passes,
+            statistics_passes: 1.0,
+            seconds: record.seconds,
+            seed: self.config.seed,
+            threads: self.config.threads,
+        };
+        let fit = if self.all_components { without_rounding(fit)? } else { fit };
+        Ok(Some(Fitted::of_fit(&fit, self.config.limits.tol)))
+    }
+}
