@@ -91,12 +91,14 @@ impl Certificate {
             Next::Estimated(estimate) => estimate,
             _ => f64::INFINITY,
         };
-        let angle = |residual: f64, gap: f64| (gap > 0.0).then(|| (residual / gap).min(1.0));
+        // The sines of q angles have a norm of √q at most.
+        let angle =
+            |residual: f64, gap: f64, q: usize| (gap > 0.0).then(|| (residual / gap).min((q as f64).sqrt()));
         let angle_bounds = (0..k)
             .map(|i| {
                 let neighbours =
                     (0..k).filter(|&j| j != i).map(|j| (eigenvalues[i] - eigenvalues[j]).abs() - spread);
-                angle(residuals[i], neighbours.fold(eigenvalues[i] - beyond, f64::min))
+                angle(residuals[i], neighbours.fold(eigenvalues[i] - beyond, f64::min), 1)
             })
             .collect();
         let largest = eigenvalues.first().copied().unwrap_or(0.0);
@@ -108,7 +110,7 @@ impl Certificate {
                 .map(|(t, r)| [(t - r).max(0.0), t + r])
                 .collect(),
             angle_bounds,
-            subspace_angle_bound: angle(spread, lowest - beyond),
+            subspace_angle_bound: angle(spread, lowest - beyond, k),
             gap_is_proved,
             orthonormality_loss,
             image_rounding: image_error,
@@ -299,6 +301,15 @@ mod tests {
         let bound = certificate.subspace_angle_bound.unwrap();
         // ‖R‖_F = √2·1e-9 over a gap of at least 2 − (4.1 − 4 + slack).
         assert!(bound < 1e-9 && bound >= 2.0_f64.sqrt() * 1e-9 / 2.0, "{bound:e}");
+    }
+
+    #[test]
+    fn a_bound_that_says_nothing_is_the_norm_of_as_many_sines() {
+        // Two of three equal eigenvalues, found within 0.1, the third estimated a little lower: any plane might be meant, so
+        // that both sines may be 1.
+        let certificate =
+            certify(&[1.0; 3], &[&[1.0, 0.0, 0.0], &[0.0, 1.0, 0.0]], 0.1, Next::Estimated(0.99));
+        assert_eq!(certificate.subspace_angle_bound, Some(2.0_f64.sqrt()));
     }
 
     #[test]

@@ -81,11 +81,13 @@ pub(crate) fn sum_csr<T: Real>(
     }
 }
 
-/// Mean, squared deviations, minimum and maximum of every column over a short run of rows; returns their weight.
+/// Mean less `pivot`, squared deviations, minimum and maximum of every column over a short run of rows; returns their
+/// weight.
 pub(crate) fn summarise_rows<T: Real>(
     x: &Dense<'_, T>,
     rows: Range<usize>,
     weights: Option<&[f64]>,
+    pivot: &[f64],
     [mean, squares, min, max]: [&mut [f64]; 4],
 ) -> f64 {
     let weights = RowWeights(weights);
@@ -104,7 +106,7 @@ pub(crate) fn summarise_rows<T: Real>(
         }
         for (j, value) in x.row(l).iter().enumerate() {
             let v = value.to_f64();
-            mean[j] += w * v;
+            mean[j] += w * (v - pivot[j]);
             min[j] = if v < min[j] { v } else { min[j] };
             max[j] = if v > max[j] { v } else { max[j] };
         }
@@ -116,7 +118,7 @@ pub(crate) fn summarise_rows<T: Real>(
     for l in rows {
         let w = weights.of(l);
         for (j, value) in x.row(l).iter().enumerate() {
-            let deviation = value.to_f64() - mean[j];
+            let deviation = value.to_f64() - pivot[j] - mean[j];
             squares[j] += w * deviation * deviation;
         }
     }

@@ -2,6 +2,8 @@
 //!
 //! A few registers of columns at a time run down all rows twice: for sum, minimum and maximum, and, the lines being in
 //! the cache by then, for the squared deviations from the mean just found. Meanwhile the next run's lines are fetched.
+//! Means are told relative to a pivot near the data: where they are large against the spread their difference between two
+//! runs would drown in their rounding.
 
 use std::ops::Range;
 
@@ -9,16 +11,18 @@ use super::lanes::{Arithmetic, Kernel, Lanes};
 use super::{Level, RowWeights};
 use crate::matrix::{Dense, Real};
 
-/// Mean, squared deviations, minimum and maximum of every column over a short run of rows; returns their weight.
+/// Mean less `pivot`, squared deviations, minimum and maximum of every column over a short run of rows; returns their
+/// weight.
 ///
 /// Minimum and maximum pass over NaN; mean and squared deviations do not.
 pub(crate) fn summarise_rows<T: Real>(
     x: &Dense<'_, T>,
     rows: Range<usize>,
     weights: Option<&[f64]>,
+    pivot: &[f64],
     columns: [&mut [f64]; 4],
 ) -> f64 {
-    summarise_rows_at(Level::best(), x, rows, weights, columns)
+    summarise_rows_at(Level::best(), x, rows, weights, pivot, columns)
 }
 
 /// [`summarise_rows`] with the instructions of `level`.
@@ -27,10 +31,12 @@ pub(super) fn summarise_rows_at<T: Real>(
     x: &Dense<'_, T>,
     rows: Range<usize>,
     weights: Option<&[f64]>,
+    pivot: &[f64],
     mut columns: [&mut [f64]; 4],
 ) -> f64 {
     let d = x.n_cols();
     assert!(columns.iter().all(|column| column.len() == d), "one place for each column");
+    assert_eq!(pivot.len(), d, "one pivot for each column");
     let weight = match weights {
         None => rows.len() as f64,
         Some(weights) => weights[rows.clone()].iter().sum(),
@@ -50,6 +56,7 @@ pub(super) fn summarise_rows_at<T: Real>(
         d,
         weights: RowWeights(weights.map(|weights| &weights[rows])),
         inverse: 1.0 / weight,
+        pivot: pivot.as_ptr(),
         columns: columns.map(<[f64]>::as_mut_ptr),
     };
     match weights {
@@ -59,7 +66,7 @@ pub(super) fn summarise_rows_at<T: Real>(
     weight
 }
 
-/// The operands: n rows of d values from `start` on, and where mean, squares, minimum and maximum go.
+/// The operands: n rows of d values from `start` on, d pivots, and where mean, squares, minimum and maximum go.
 struct Summary<'a, T> {
     start: *const T,
     stride: usize,
@@ -67,6 +74,7 @@ struct Summary<'a, T> {
     d: usize,
     weights: RowWeights<'a>,
     inverse: f64,
+    pivot: *const f64,
     columns: [*mut f64; 4],
 }
 
@@ -81,7 +89,8 @@ impl<T: Real, const WEIGHTED: bool> Kernel<f64> for Run<'_, T, WEIGHTED> {
         const WIDE: usize = 2;
         let n_full = self.0.d / L::N;
         let mut j = 0;
-        // SAFETY: registers below n_full are whole; n rows of d values can be read and d values written to each place.
+        // SAFETY: registers below n_full are whole; n rows of d values and d pivots can be read and d values
+        // written to each place.
         unsafe {
             while j + WIDE <= n_full {
                 self.columns::<L, WIDE, false>(j);
@@ -102,7 +111,7 @@ impl<T: Real, const WEIGHTED: bool> Run<'_, T, WEIGHTED> {
     /// Registers of columns `first .. first + WIDE`, the last of them in part if `PART`.
     #[inline(always)]
     unsafe fn columns<L: Lanes<Number = f64>, const WIDE: usize, const PART: bool>(&self, first: usize) {
-        let Summary { start, stride, n, d, weights, inverse, columns } = self.0;
+        let Summary { start, stride, n, d, weights, inverse, pivot, columns } = self.0;
         // SAFETY: the promise of `run`.
         unsafe {
             let mask = L::mask(if PART { d % L::N } else { 0 });
@@ -115,6 +124,10 @@ impl<T: Real, const WEIGHTED: bool> Run<'_, T, WEIGHTED> {
                 if PART { L::store_masked(to, v, mask) } else { L::store(to, v) }
             };
             let zero = L::splat(0.0);
+            let pivot: [L::V; WIDE] = std::array::from_fn(|j| {
+                let from = pivot.add((first + j) * L::N);
+                if PART { L::load_masked(from, mask) } else { L::load(from) }
+            });
             let (mut mean, mut squares) = ([zero; WIDE], [zero; WIDE]);
             let (mut min, mut max) = ([L::splat(f64::INFINITY); WIDE], [L::splat(f64::NEG_INFINITY); WIDE]);
             for row in 0..n {
@@ -124,7 +137,8 @@ impl<T: Real, const WEIGHTED: bool> Run<'_, T, WEIGHTED> {
                 }
                 for j in 0..WIDE {
                     let x = load(row, j);
-                    mean[j] = if WEIGHTED { L::fma(L::splat(w), x, mean[j]) } else { L::add(mean[j], x) };
+                    let y = L::sub(x, pivot[j]);
+                    mean[j] = if WEIGHTED { L::fma(L::splat(w), y, mean[j]) } else { L::add(mean[j], y) };
                     min[j] = L::min(x, min[j]);
                     max[j] = L::max(x, max[j]);
                 }
@@ -136,7 +150,7 @@ impl<T: Real, const WEIGHTED: bool> Run<'_, T, WEIGHTED> {
                 L::prefetch(start.wrapping_add((row + n) * stride + first * L::N));
                 let w = L::splat(if WEIGHTED { weights.of(row) } else { 1.0 });
                 for j in 0..WIDE {
-                    let deviation = L::sub(load(row, j), mean[j]);
+                    let deviation = L::sub(L::sub(load(row, j), pivot[j]), mean[j]);
                     let weighted = if WEIGHTED { L::fma(w, deviation, zero) } else { deviation };
                     squares[j] = L::fma(weighted, deviation, squares[j]);
                 }

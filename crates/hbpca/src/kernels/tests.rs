@@ -282,27 +282,26 @@ fn check_summary<T: Real>(level: Level, d: usize, n: usize, weighted: bool, inte
     let weights: Option<Vec<f64>> =
         weighted.then(|| (0..n).map(|l| ((l + n) % 3) as f64 * if integers { 1.0 } else { 0.3 }).collect());
     let rows = n / 3..n;
+    let pivot: Vec<f64> = x.row(n - 1).iter().map(|x| x.to_f64()).collect();
     let mut got = vec![vec![f64::NAN; d]; 4];
     let mut want = got.clone();
     let got_weight = {
         let [a, b, c, e] = got.as_mut_slice() else { unreachable!() };
-        summary::summarise_rows_at(level, &x, rows.clone(), weights.as_deref(), [a, b, c, e])
+        summary::summarise_rows_at(level, &x, rows.clone(), weights.as_deref(), &pivot, [a, b, c, e])
     };
     let want_weight = {
         let [a, b, c, e] = want.as_mut_slice() else { unreachable!() };
-        plain::summarise_rows(&x, rows.clone(), weights.as_deref(), [a, b, c, e])
+        plain::summarise_rows(&x, rows.clone(), weights.as_deref(), &pivot, [a, b, c, e])
     };
     let place = format!("{level:?} d={d} n={n} weighted={weighted}");
     assert_eq!((got_weight, &got[2], &got[3]), (want_weight, &want[2], &want[3]), "{place}");
     for j in 0..d {
-        // |x| ≤ ½ (≤ 7 for integers): sums of |w·x| and of w·deviation² are at most the weight times this.
-        let largest: f64 = if integers { 7.0 } else { 0.5 };
+        // |x| ≤ ½ (≤ 7 for integers), twice that from a pivot: sums of |w·(x − pivot)| and of w·deviation² are at most the
+        // weight times this.
+        let largest: f64 = if integers { 14.0 } else { 1.0 };
         let bound = tolerance(rows.len()) * want_weight.max(1.0);
         assert!((got[0][j] - want[0][j]).abs() <= bound * largest, "{place}: mean {j}");
-        assert!(
-            (got[1][j] - want[1][j]).abs() <= bound * 4.0 * (2.0 * largest).powi(2),
-            "{place}: squares {j}"
-        );
+        assert!((got[1][j] - want[1][j]).abs() <= bound * 4.0 * largest.powi(2), "{place}: squares {j}");
         if integers && !weighted {
             assert_eq!(got[0][j].to_bits(), want[0][j].to_bits(), "{place}: mean {j}");
         }
@@ -334,7 +333,7 @@ fn a_nan_reaches_the_mean_and_leaves_minimum_and_maximum_alone() {
             let x = Dense::deferring_finite_check(values.into(), 4, 9).unwrap();
             let (mut mean, mut squares, mut min, mut max) = ([0.0; 9], [0.0; 9], [0.0; 9], [0.0; 9]);
             let columns = [&mut mean[..], &mut squares, &mut min, &mut max];
-            summary::summarise_rows_at(level, &x, 0..4, None, columns);
+            summary::summarise_rows_at(level, &x, 0..4, None, &[5.0; 9], columns);
             for j in 0..9 {
                 assert_eq!((mean[j] + squares[j]).is_nan(), j == at % 9, "{level:?} {at} {j}");
                 assert!(min[j].is_finite() && max[j].is_finite());

@@ -124,6 +124,18 @@ impl<'m> Covariance<'m> {
             .collect()
     }
 
+    /// Whether arithmetic in f32 neither overflows nor loses small numbers: with rows D⁻¹(x − μ) = a it forms V′ = D⁻¹V,
+    /// aᵀV ≤ ‖a‖ ≤ √(n·tr C) and Σ(x − μ)aᵀV ≤ D·n·tr C. What underflows, 2⁻¹⁴⁹ a product, is far below the rounding of
+    /// numbers above 2⁻¹⁰⁰.
+    fn fits_single(&self, trace: f64) -> bool {
+        let (least, most) = (2.0_f64.powi(-100), f64::from(f32::MAX) / 4.0);
+        let fits = |scale: f64| {
+            let sum = scale * trace;
+            scale >= least && scale <= most && sum >= least && sum * self.n_rows() as f64 <= most
+        };
+        trace >= least && self.map.scale().map_or_else(|| fits(1.0), |scale| scale.iter().all(|s| fits(*s)))
+    }
+
     /// Where chunk i of all rows lies: equal rows when dense, equal entries when sparse.
     fn chunk(&self, i: usize, n_chunks: usize) -> std::ops::Range<usize> {
         let row_starts = match self.matrix {
@@ -252,7 +264,8 @@ impl CovarianceOperator for Covariance<'_> {
         let trace = self.total_variance();
         let wide = f64::from(f32::EPSILON) / f64::EPSILON;
         let terms = self.dim().div_ceil(8) + 8 + kernels::COARSE_ROWS;
-        (moved <= 1e-8 * trace).then(|| wide * rounding_of_sum(terms) * trace + moved)
+        (moved <= 1e-8 * trace && self.fits_single(trace))
+            .then(|| wide * rounding_of_sum(terms) * trace + moved)
     }
 
     fn apply_coarsely(&mut self, v: &Block, out: &mut Block) -> Result<(), Error> {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!    state: anchors Q (d×a, orthonormal) with exact images CQ; block W (d×p), p ≥ k
-//!    start: W ← leading directions of a small sample of rows
+//!    start: W ← leading directions of a small sample of rows, and a tenth of random ones
 //!    repeat
 //! 1      X ← orth(W − QQᵀW);  Z ← CX                        one full pass, on directions orthogonal to the anchors
 //! 2      Rayleigh–Ritz on [Q, X] with images [CQ, Z]        no pass; the best a pairs become Q, the best p become W
@@ -32,6 +32,8 @@ use crate::{Block, CovarianceOperator, Error, Replacement, Sampler};
 
 /// Products with the start sample.
 const START_PRODUCTS: usize = 3;
+/// Length of the random part of every start vector.
+const STIR: f64 = 0.1;
 
 /// Sizes of an anchored run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,7 +170,8 @@ impl Anchored {
     /// Leading directions of a sample of rows, from a block Krylov space of the sample's own covariance.
     fn sample_start(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         let (d, p) = (operator.dim(), self.sizes.block);
-        let mut x = random_complement(Tall::empty(d).view(), p, self.seed)?;
+        let random = random_complement(Tall::empty(d).view(), p, self.seed)?;
+        let mut x = random.clone();
         if self.sizes.start_rows > 0 {
             let n = self.pool.as_ref().map_or(operator.n_rows(), Vec::len);
             let drawn =
@@ -183,7 +186,10 @@ impl Anchored {
                     break;
                 }
             }
+            // The rows drawn may span an invariant subspace (those of one-hot codes do), in which everything looks converged
+            // whatever lies outside: a random part leaves no direction out.
             x = sample.best(p).0;
+            super::combine(&mut x, 1.0, STIR, &random);
         }
         self.w = x;
         Ok(())
@@ -332,5 +338,61 @@ impl Solver for Anchored {
             beta: Some(beta),
             lambda2: self.basis.theta.get(self.sizes.block).copied(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Covariance, Dense, Epoch, FixedMomentum, Matrix, Preprocessing, Start, VrHbPower};
+
+    /// Makes w the only anchor.
+    fn anchor_at(anchored: &mut Anchored, operator: &mut dyn CovarianceOperator, w: &Block) {
+        let mut image = Block::zeros(0, 0);
+        operator.apply(w, &mut image).unwrap();
+        anchored.basis = RitzBasis::empty(w.d());
+        anchored.basis.append(w, &image, operator.image_rounding()).unwrap();
+    }
+
+    #[test]
+    fn one_anchor_and_one_vector_make_the_steps_of_vr_hb_power() {
+        let (n, d, batch, seed) = (40, 6, 7, 3);
+        let (eta, beta) = (0.3, 0.4);
+        let x: Matrix = Dense::new(crate::matrix::random_direction(1, n * d), n, d).unwrap().into();
+        let mut c = Covariance::new(&x, Preprocessing::CENTER).unwrap();
+        let sizes = AnchoredSizes { block: 1, anchors: 1, batch, start_rows: 0 };
+        for m in 2..=12 {
+            let mut anchored = Anchored::new(n, d, 1, sizes, seed, None).unwrap();
+            let mut paper = VrHbPower::new(
+                d,
+                eta,
+                Epoch::new(m).unwrap(),
+                Box::new(FixedMomentum::new(beta).unwrap()),
+                Sampler::new(n, batch, Replacement::Without, seed).unwrap(),
+                &Start::Random { seed },
+            )
+            .unwrap();
+            // Three epochs, each from the last iterate of the one before.
+            for epoch in 0..3 {
+                paper.look(&mut c).unwrap();
+                let before = paper.pairs().vectors.clone();
+                anchor_at(&mut anchored, &mut c, &before);
+                let w = anchored.inner_loop(&mut c, m, eta, beta).unwrap();
+                paper.step(&mut c).unwrap();
+                let want = paper.pairs().vectors;
+                // Every step rounds sums over |S| rows and d columns; lengths are brought to 1 in between.
+                let bound = 8.0 * m as f64 * (batch + d) as f64 * f64::EPSILON;
+                let sign = w.dot(want).signum();
+                for j in 0..d {
+                    let off = (sign * w.get(j, 0) - want.get(j, 0)).abs();
+                    assert!(off <= bound, "m = {m}, epoch {epoch}, coordinate {j}: off by {off:e}");
+                }
+                assert!(squared_distance(want, &before) > 1e-6, "m = {m}, epoch {epoch}: nothing moved");
+            }
+        }
+    }
+
+    fn squared_distance(a: &Block, b: &Block) -> f64 {
+        a.values().iter().zip(b.values()).map(|(a, b)| (a - b).powi(2)).sum()
     }
 }

@@ -1,0 +1,87 @@
+//! Products in the operator's cheaper arithmetic stay within the rounding it states.
+#![allow(clippy::unwrap_used, clippy::cast_possible_wrap, reason = "tests stop at surprises and count small")]
+
+mod common;
+
+use common::*;
+use hbpca::{Block, Covariance, CovarianceOperator, Preprocessing};
+
+/// n×d normal numbers of the given unit, at levels of `mean` units that differ from column to column.
+fn levelled(n: usize, d: usize, mean: f64, unit: f64) -> Vec<f64> {
+    let mut rng = Xorshift((n * 1000 + d) as u64);
+    let level = |j: usize| mean * (1.0 - j as f64 / d as f64);
+    (0..n * d).map(|i| i % d).map(|j| (rng.normal() * 0.97_f64.powi(j as i32) + level(j)) * unit).collect()
+}
+
+fn columns_of_length_one(d: usize, p: usize) -> Block {
+    let mut v = random_block(d, p, 5);
+    let norms: Vec<f64> = (0..p).map(|c| v.column(c).iter().map(|x| x * x).sum::<f64>().sqrt()).collect();
+    v.values_mut().iter_mut().enumerate().for_each(|(i, x)| *x /= norms[i % p]);
+    v
+}
+
+/// The largest ‖coarse − exact‖ of a column, and the bound; nothing where there is no coarse arithmetic.
+fn error_and_bound(values: &[f64], d: usize, p: usize, preprocessing: Preprocessing) -> Option<(f64, f64)> {
+    let x = dense_f32(values, d);
+    let mut c = Covariance::new(&x, preprocessing).unwrap();
+    let bound = c.coarse_rounding()? + c.image_rounding();
+    let v = columns_of_length_one(d, p);
+    let (mut exact, mut coarse) = (Block::zeros(0, 0), Block::zeros(0, 0));
+    c.apply(&v, &mut exact).unwrap();
+    c.apply_coarsely(&v, &mut coarse).unwrap();
+    let off = |i: usize| {
+        let pairs = exact.column(i).into_iter().zip(coarse.column(i));
+        // In the bound's own units: the squares of 10¹⁵ in fourth powers would still fit, those of its inverse would not.
+        bound * pairs.map(|(a, b)| ((a - b) / bound).powi(2)).sum::<f64>().sqrt()
+    };
+    Some(((0..p).map(off).fold(0.0, f64::max), bound))
+}
+
+#[test]
+fn coarse_products_differ_by_no_more_than_the_stated_rounding() {
+    let mut judged = 0;
+    for (n, d) in [(1, 1), (2, 3), (7, 40), (40, 7), (300, 17), (1000, 64), (130, 300), (5000, 9)] {
+        for mean in [0.0, 1.0, 30.0, 1e3, 1e5] {
+            for unit in [1e-12, 1e-3, 1.0, 1e12] {
+                let values = levelled(n, d, mean, unit);
+                for preprocessing in EVERY_PREPROCESSING {
+                    for p in [1, 5, 16] {
+                        let Some((off, bound)) = error_and_bound(&values, d, p, preprocessing) else {
+                            continue;
+                        };
+                        judged += 1;
+                        let label =
+                            format!("{n}×{d}, p = {p}, mean {mean:e}, unit {unit:e}, {preprocessing:?}");
+                        assert!(off <= bound, "{label}: off by {off:e}, stated {bound:e}");
+                        assert!(bound.is_finite(), "{label}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(judged > 1000, "only {judged} products had coarse arithmetic");
+}
+
+#[test]
+fn coarse_errors_are_those_of_single_precision() {
+    // The cheaper arithmetic is really used: its errors lie far above those of f64.
+    let values = levelled(1000, 64, 1.0, 1.0);
+    let (off, _) = error_and_bound(&values, 64, 8, Preprocessing::CENTER).unwrap();
+    assert!(off > 100.0 * f64::EPSILON, "{off:e}");
+}
+
+#[test]
+fn numbers_beyond_the_range_of_single_precision_have_no_coarse_arithmetic() {
+    for unit in [1e-37, 1e-30, 1e-22, 1e19, 1e30, 1e36] {
+        let values = levelled(50, 8, 1.0, unit);
+        assert!(error_and_bound(&values, 8, 3, Preprocessing::CENTER).is_none(), "{unit:e}");
+    }
+}
+
+#[test]
+fn means_that_single_precision_cannot_hold_have_no_coarse_arithmetic() {
+    // fl(μ) is off by up to 2⁻²⁴·10⁵ ≈ 0.006 standard deviations: C + δδᵀ would differ from C visibly.
+    let values = levelled(500, 8, 1e5, 1.0);
+    assert!(error_and_bound(&values, 8, 3, Preprocessing::CENTER).is_none());
+    assert!(error_and_bound(&values, 8, 3, Preprocessing::NONE).is_some());
+}
