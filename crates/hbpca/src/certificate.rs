@@ -70,7 +70,7 @@ impl Certificate {
         let orthonormality_loss = orthonormality_loss(vectors);
         // ‖R‖_F/σ_min(W): Kahan's theorem for W = QS with orthonormal Q; WᵀW has no eigenvalue below 1 − loss.
         let spread = match 1.0 - orthonormality_loss {
-            left if left > 0.0 => (residuals.iter().map(|r| r * r).sum::<f64>() / left).sqrt(),
+            left if left > 0.0 => crate::block::norm(&residuals) / left.sqrt(),
             _ => f64::INFINITY,
         };
         let lowest = eigenvalues.iter().copied().fold(f64::INFINITY, f64::min);
