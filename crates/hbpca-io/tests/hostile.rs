@@ -150,3 +150,11 @@ fn claims_beyond_the_bytes_are_refused_at_once() {
     let images = [0, 0, 0x0E, 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255];
     assert!(refused(&images, Format::Idx).contains("the file has only 16"));
 }
+
+/// Found by fuzzing: the decoder of Snappy takes the memory that a page asks for before it looks at the page.
+#[test]
+fn a_parquet_page_that_claims_gigabytes_is_refused() {
+    let bytes = include_bytes!("fixtures/page-that-claims-gigabytes.parquet");
+    let error = read_bytes(bytes, Format::Parquet, &ReadOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("claims to unpack to") && error.contains("never does"), "{error}");
+}
