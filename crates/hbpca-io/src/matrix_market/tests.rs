@@ -126,7 +126,7 @@ fn a_fault_amid_good_lines_is_placed() {
         ("0 1 1", ":53:1: expected a row from 1 to 8, found `0`"),
         ("7 0 1", ":53:3: expected a column from 1 to 200, found `0`"),
         ("7 201 1", ":53:3: expected a column from 1 to 200, found `201`"),
-        ("7 20x 1", ":53:6: expected a number, found `x`"),
+        ("7 20x 1", ":53:5: expected a number, found `x`"),
         ("7 20\n", ":53:5: a value is missing here"),
         ("7 20 1.5.2", ":53:9: expected the end of the line, found `.2`"),
         ("7 20 1e5x", ":53:9: expected the end of the line, found `x`"),

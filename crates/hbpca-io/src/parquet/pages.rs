@@ -1,8 +1,9 @@
 //! The headers of a column's pages, looked at before the decoder believes them.
 //!
-//! For some compressions the decoder fills as much memory as a page claims to need before it looks at the page
-//! itself, so that a few bytes could ask for gigabytes. A page header is a struct in Thrift's compact protocol
-//! whose second and third fields are the sizes of the page, unpacked and packed.
+//! The decoder takes as much memory as a page or a dictionary claims to need before it looks at what is there, so
+//! that a few bytes could ask for gigabytes. A page header is a struct in Thrift's compact protocol: its second
+//! and third fields are the sizes of the page, unpacked and packed, its seventh begins with the number of values
+//! of a dictionary.
 
 use std::io::Read;
 
@@ -12,27 +13,22 @@ use ::parquet::file::reader::ChunkReader;
 
 use super::file::SharedBytes;
 
-/// Refuses pages that claim to unpack to more than their compression can make of their bytes.
+/// Refuses pages that claim more bytes or values than can be in them.
 pub(super) fn check(bytes: &SharedBytes, chunk: &ColumnChunkMetaData) -> Result<(), String> {
-    // Snappy copies at most 64 bytes for 3 read, LZ4 at most 255 for 1; the others grow with what they unpack.
-    let most_for_one = match chunk.compression() {
-        Compression::SNAPPY => 22,
-        Compression::LZ4 | Compression::LZ4_RAW => 256,
-        _ => return Ok(()),
-    };
+    let compression = chunk.compression();
     let (mut at, length) = chunk.byte_range();
     let end = at.saturating_add(length);
     while at < end {
         let reader = bytes.get_read(at).map_err(|error| error.to_string())?;
         let Some(page) = Page::read(reader) else { return Err("a page header is damaged".into()) };
-        let most = page.packed.saturating_add(16).saturating_mul(most_for_one);
-        if page.unpacked > most {
+        if page.unpacked > page.most_bytes(compression) {
             return Err(format!(
-                "a page of {} bytes claims to unpack to {}, which {} never does",
-                page.packed,
-                page.unpacked,
-                chunk.compression()
+                "a page of {} bytes claims to unpack to {}, which {compression} never does",
+                page.packed, page.unpacked
             ));
+        }
+        if page.n_entries > page.most_entries() {
+            return Err(format!("a dictionary of {} bytes claims {} values", page.packed, page.n_entries));
         }
         at = at.saturating_add(page.header).saturating_add(page.packed);
     }
@@ -44,25 +40,50 @@ pub(super) fn check(bytes: &SharedBytes, chunk: &ColumnChunkMetaData) -> Result<
 struct Page {
     unpacked: u64,
     packed: u64,
+    /// Values of a dictionary.
+    n_entries: u64,
     /// Bytes of the header itself.
     header: u64,
 }
 
 impl Page {
+    /// What the compression can make of the bytes: Snappy copies at most 64 bytes for 3 read, LZ4 at most 255 and
+    /// deflate at most 1032 for 1; the others know no bound but are not met beyond this one.
+    fn most_bytes(&self, compression: Compression) -> u64 {
+        let for_one = match compression {
+            Compression::UNCOMPRESSED => 1,
+            Compression::SNAPPY => 22,
+            Compression::LZ4 | Compression::LZ4_RAW => 256,
+            Compression::GZIP(_) => 1032,
+            _ => 1 << 16,
+        };
+        self.packed.saturating_add(16).saturating_mul(for_one)
+    }
+
+    /// Values of a dictionary take at least four bytes each, and being different they do not pack well.
+    fn most_entries(&self) -> u64 {
+        (self.unpacked / 4).min(self.packed.saturating_add(16).saturating_mul(1024))
+    }
+
     /// `None` if there is no header.
     fn read(reader: impl Read) -> Option<Self> {
         let mut thrift = Compact { reader, read: 0 };
-        let (mut unpacked, mut packed) = (None, None);
+        let (mut unpacked, mut packed, mut n_entries) = (None, None, 0);
         let mut field = thrift.field(0)?;
         while field.1 != STOP {
             match field.0 {
                 2 => unpacked = u64::try_from(thrift.integer(field.1)?).ok(),
                 3 => packed = u64::try_from(thrift.integer(field.1)?).ok(),
+                7 => {
+                    let first = thrift.field(0)?;
+                    n_entries = u64::try_from(thrift.integer(first.1)?).ok()?;
+                    thrift.skip_struct(first.0, 0)?;
+                }
                 _ => thrift.skip(field.1, 0)?,
             }
             field = thrift.field(field.0)?;
         }
-        Some(Self { unpacked: unpacked?, packed: packed?, header: thrift.read })
+        Some(Self { unpacked: unpacked?, packed: packed?, n_entries, header: thrift.read })
     }
 }
 
@@ -138,14 +159,18 @@ impl<R: Read> Compact<R> {
                     }
                 }
             }
-            12 => {
-                let mut field = self.field(0)?;
-                while field.1 != STOP {
-                    self.skip(field.1, depth + 1)?;
-                    field = self.field(field.0)?;
-                }
-            }
+            12 => self.skip_struct(0, depth)?,
             _ => return None,
+        }
+        Some(())
+    }
+
+    /// Passes over the rest of a struct, after its field number `previous`.
+    fn skip_struct(&mut self, previous: i64, depth: u8) -> Option<()> {
+        let mut field = self.field(previous)?;
+        while field.1 != STOP {
+            self.skip(field.1, depth + 1)?;
+            field = self.field(field.0)?;
         }
         Some(())
     }
@@ -168,10 +193,24 @@ mod tests {
     #[test]
     fn sizes_are_found_and_the_rest_is_passed_over() {
         let bytes = [&HEADER[..], &[2, 0, 0, 0xFF]].concat();
-        assert_eq!(Page::read(&bytes[..]), Some(Page { unpacked: 300, packed: 20, header: 20 }));
+        assert_eq!(
+            Page::read(&bytes[..]),
+            Some(Page { unpacked: 300, packed: 20, n_entries: 0, header: 20 })
+        );
         for cut in 0..20 {
             assert_eq!(Page::read(&bytes[..cut]), None, "{cut}");
         }
+    }
+
+    #[test]
+    fn a_dictionary_says_how_many_values_it_has() {
+        // 80 bytes unpacked, 20 packed; 1000 values, encoded plainly, not sorted.
+        let bytes = [0x15, 4, 0x15, 0xA0, 0x01, 0x15, 0x28, 0x4C, 0x15, 0xD0, 0x0F, 0x15, 0, 0x12, 0, 0];
+        let page = Page::read(&bytes[..]).unwrap();
+        assert_eq!(page, Page { unpacked: 80, packed: 20, n_entries: 1000, header: 16 });
+        assert_eq!(page.most_entries(), 20);
+        assert_eq!(page.most_bytes(Compression::SNAPPY), 792);
+        assert_eq!(page.most_bytes(Compression::UNCOMPRESSED), 36);
     }
 
     #[test]
