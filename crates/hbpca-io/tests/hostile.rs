@@ -151,10 +151,11 @@ fn claims_beyond_the_bytes_are_refused_at_once() {
     assert!(refused(&images, Format::Idx).contains("the file has only 16"));
 }
 
-/// Found by fuzzing: the decoder takes the memory that a dictionary asks for before it looks at its values.
+/// Found by fuzzing: the decoder takes the memory that a dictionary asks for, even by a header that makes no sense,
+/// before it looks at its values.
 #[test]
 fn a_parquet_dictionary_that_claims_gigabytes_is_refused() {
     let bytes = include_bytes!("fixtures/dictionary-that-claims-gigabytes.parquet");
     let error = read_bytes(bytes, Format::Parquet, &ReadOptions::default()).unwrap_err().to_string();
-    assert!(error.contains("a dictionary of") && error.contains("bytes claims"), "{error}");
+    assert!(error.contains("a page header is damaged"), "{error}");
 }
