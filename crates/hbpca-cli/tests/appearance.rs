@@ -29,9 +29,19 @@ fn help() {
         common::Run(output).stdout()
     };
     insta::assert_snapshot!("help", help("--help"));
-    for command in
-        ["fit", "transform", "inverse", "check", "info", "convert", "theory", "completions", "man", "demo"]
-    {
+    for command in [
+        "fit",
+        "transform",
+        "inverse",
+        "check",
+        "info",
+        "convert",
+        "plot",
+        "theory",
+        "completions",
+        "man",
+        "demo",
+    ] {
         insta::assert_snapshot!(format!("help-{command}"), help(&format!("{command} --help")));
     }
 }

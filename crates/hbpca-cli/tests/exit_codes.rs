@@ -87,6 +87,9 @@ fn a_covariance_that_no_machine_holds_is_refused() {
         "{message}"
     );
     assert_eq!(folder.run("fit x.svm --solver krylov").code(), 0);
+    // What is refused by name is never chosen.
+    let chosen = folder.run("fit x.svm --json").json(0);
+    assert_eq!(chosen["solver"], "krylov", "{}", chosen["chosen_because"]);
 }
 
 #[test]
@@ -168,6 +171,11 @@ fn flags_without_effect_are_named() {
         "{}",
         run.stderr()
     );
+    let folder = Folder::with_data();
+    assert_eq!(folder.run("fit x.csv -o m.safetensors").code(), 0);
+    let said = folder.run("fit x.csv --start m.safetensors").stderr();
+    assert!(said.contains("--start has no effect on solver covariance"), "auto chose it: {said}");
+    assert_eq!(folder.run("fit x.csv --start m.safetensors --solver krylov").stderr(), "");
 }
 
 #[test]

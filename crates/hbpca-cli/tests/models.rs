@@ -124,6 +124,28 @@ fn a_warm_start_saves_passes() {
 }
 
 #[test]
+fn a_warm_start_may_ask_for_more_components_of_as_many_columns() {
+    let folder = Folder::with_data();
+    assert_eq!(folder.run("fit x.csv -k 2 -o m.safetensors").code(), 0);
+    for solver in ["krylov", "anchored"] {
+        let eigenvalues = |start: &str| {
+            let fit =
+                folder.run(&format!("fit x.csv -k 4 --solver {solver} --tol 1e-10 --json {start}")).json(0);
+            let found = fit["eigenvalues"].as_array().unwrap().clone();
+            found.iter().map(|x| x.as_f64().unwrap()).collect::<Vec<_>>()
+        };
+        let (cold, warm) = (eigenvalues(""), eigenvalues("--start m.safetensors"));
+        assert_eq!((cold.len(), warm.len()), (4, 4));
+        // Residuals of 1e-10·θ₁ bound the distance of each from an eigenvalue.
+        let furthest = cold.iter().zip(&warm).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(furthest <= 2e-10 * cold[0], "{solver}: {cold:?} {warm:?}");
+    }
+    folder.write("narrow.csv", &common::csv(50, &[2.0, 1.0]));
+    let message = folder.run("fit narrow.csv --solver krylov --start m.safetensors").refusal(3);
+    assert!(message.contains("start vector: 5 given where 2 are needed"), "{message}");
+}
+
+#[test]
 fn a_model_describes_itself() {
     let folder = Folder::with_data();
     let fitted = folder.run("fit x.csv -k 3 --scale std --seed 5 --json -o m.safetensors").json(0);

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use hbpca::{Csr, Dense, Error, Matrix};
+use rayon::prelude::*;
 
 use crate::Precision;
 
@@ -66,22 +67,23 @@ impl Values {
 
     /// The position of the first NaN or infinity.
     pub(crate) fn first_not_finite(&self) -> Option<usize> {
+        const CHUNK: usize = 1 << 14;
         // 0·x is 0 for finite x and NaN otherwise: sums of such products vectorise, `position` does not.
         match self {
-            Self::F32(x) => x.chunks(4096).enumerate().find_map(|(c, chunk)| {
+            Self::F32(x) => x.par_chunks(CHUNK).enumerate().find_map_first(|(c, chunk)| {
                 let sum: f32 = lanes(chunk, 0.0, |x| x * 0.0);
                 if sum == 0.0 {
                     None
                 } else {
-                    chunk.iter().position(|x| !x.is_finite()).map(|i| c * 4096 + i)
+                    chunk.iter().position(|x| !x.is_finite()).map(|i| c * CHUNK + i)
                 }
             }),
-            Self::F64(x) => x.chunks(4096).enumerate().find_map(|(c, chunk)| {
+            Self::F64(x) => x.par_chunks(CHUNK).enumerate().find_map_first(|(c, chunk)| {
                 let sum: f64 = lanes(chunk, 0.0, |x| x * 0.0);
                 if sum == 0.0 {
                     None
                 } else {
-                    chunk.iter().position(|x| !x.is_finite()).map(|i| c * 4096 + i)
+                    chunk.iter().position(|x| !x.is_finite()).map(|i| c * CHUNK + i)
                 }
             }),
         }

@@ -1,7 +1,7 @@
 //! Readers and writers of the matrices that hbpca analyses.
 //!
-//! [`read`] turns a file, a folder of parts or a stream into a [`Data`], [`write()`] a matrix into a file, and
-//! [`convert`] one file into another in bounded memory. Formats are found by name or content ([`Format`]), and
+//! [`read()`] turns a file, a folder of parts or a stream into a [`Data`], [`write()`] a matrix into a file, and
+//! [`convert()`] one file into another in bounded memory. Formats are found by name or content ([`Format`]), and
 //! so is compression ([`Compression`]). In between, rows travel in blocks: a [`RowSource`] yields them, a
 //! [`RowSink`] takes them. One module per format holds its reader and its writer.
 //!

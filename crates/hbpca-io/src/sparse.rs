@@ -1,5 +1,7 @@
 //! Entries in any order into compressed rows: sorted by column, duplicates summed.
 
+use rayon::prelude::*;
+
 use crate::block::{Layout, RowBlock, Values};
 
 /// Entries of an n-row matrix, each with its row and column.
@@ -72,7 +74,7 @@ fn tidy<T: Copy + std::ops::AddAssign>(
     wrap: impl Fn(Vec<T>) -> Values,
 ) -> RowBlock {
     let ascending = |row: &[u32]| row.windows(2).all(|pair| pair[0] < pair[1]);
-    let is_tidy = starts.windows(2).all(|ends| ascending(&columns[ends[0]..ends[1]]));
+    let is_tidy = starts.par_windows(2).all(|ends| ascending(&columns[ends[0]..ends[1]]));
     if !is_tidy {
         let mut kept = 0;
         let mut row: Vec<(u32, T)> = Vec::new();

@@ -150,3 +150,12 @@ fn claims_beyond_the_bytes_are_refused_at_once() {
     let images = [0, 0, 0x0E, 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255];
     assert!(refused(&images, Format::Idx).contains("the file has only 16"));
 }
+
+/// Found by fuzzing: the decoder takes the memory that a dictionary asks for, even by a header that makes no sense,
+/// before it looks at its values.
+#[test]
+fn a_parquet_dictionary_that_claims_gigabytes_is_refused() {
+    let bytes = include_bytes!("fixtures/dictionary-that-claims-gigabytes.parquet");
+    let error = read_bytes(bytes, Format::Parquet, &ReadOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("a page header is damaged"), "{error}");
+}

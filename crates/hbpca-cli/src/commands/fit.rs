@@ -16,7 +16,7 @@ use crate::plan::{self, FitPlan, Loaded};
 /// Runs `hbpca fit`.
 pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
     plan::use_threads(&args.threads)?;
-    let FitPlan { source, config, idle_flags, model, mut trace, json, verbosity } = FitPlan::new(args)?;
+    let FitPlan { source, config, solver_flags, model, mut trace, json, verbosity } = FitPlan::new(args)?;
     let loaded = source.read(verbosity)?;
     plan::refuse_huge_covariance(&config, loaded.data.matrix.n_cols())?;
 
@@ -43,6 +43,7 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
     }
     if verbosity > Verbosity::Quiet {
         let names = loaded.data.column_names.as_deref();
+        let idle_flags = solver_flags.idle_for(fit.solver);
         warnings::of_fit(&fit, limits, &idle_flags, names).iter().for_each(|text| say::warning(text));
     }
     Ok(fit.outcome.into())

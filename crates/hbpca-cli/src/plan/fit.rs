@@ -3,7 +3,7 @@
 use hbpca::{Batch, FitConfig, Limits, MomentumChoice, SolverKind};
 use hbpca_io::OutputFile;
 
-use super::{Source, create, open_model};
+use super::{SolverFlags, Source, create, open_model};
 use crate::args::{FitArgs, HowMany, MomentumArg, StepSize};
 use crate::exit::Failure;
 use crate::output::number;
@@ -16,8 +16,8 @@ pub struct FitPlan {
     pub source: Source,
     /// The choices.
     pub config: FitConfig,
-    /// Flags that were given and have no effect on this solver.
-    pub idle_flags: Vec<&'static str>,
+    /// Flags that only some solvers look at.
+    pub solver_flags: SolverFlags,
     /// Where the model goes.
     pub model: Option<OutputFile>,
     /// Where the history goes.
@@ -39,7 +39,7 @@ impl FitPlan {
         }
         Ok(Self {
             source,
-            idle_flags: idle_flags(args, config.solver),
+            solver_flags: SolverFlags::given(args),
             config,
             model: args.output.as_deref().map(create).transpose()?,
             trace: args.trace.as_deref().map(Trace::create).transpose()?,
@@ -49,7 +49,8 @@ impl FitPlan {
     }
 }
 
-/// Refuses to form a C that no ordinary machine holds, before an allocation fails.
+/// Refuses to form a C that no ordinary machine holds, before an allocation fails. Only a covariance asked for by
+/// name can be so large: `auto` has a limit of its own, far below this one.
 pub fn refuse_huge_covariance(config: &FitConfig, d: usize) -> Result<(), Failure> {
     // C, its eigenvectors and the eigen-solver's copy.
     const COPIES: u128 = 3;
@@ -126,40 +127,4 @@ fn check_before_reading(config: &FitConfig) -> Result<(), Failure> {
         config.check(config.k, config.k).map_err(refused)?;
     }
     Ok(())
-}
-
-/// What a solver may look at.
-#[derive(Clone, Copy)]
-enum Choice {
-    StepSize,
-    Momentum,
-    Batches,
-    Start,
-}
-
-impl Choice {
-    fn matters_to(self, solver: SolverKind) -> bool {
-        use SolverKind::{Covariance, Oja, PowerM, VrHbPower, VrPca, VrPowerM};
-        match self {
-            Self::StepSize => matches!(solver, Oja | VrPca | VrHbPower),
-            Self::Momentum => matches!(solver, PowerM | VrPowerM | VrHbPower),
-            Self::Batches => matches!(solver, Oja | VrPca | VrPowerM | VrHbPower),
-            Self::Start => solver != Covariance,
-        }
-    }
-}
-
-/// Flags that were given and that the solver does not look at.
-fn idle_flags(args: &FitArgs, solver: SolverKind) -> Vec<&'static str> {
-    [
-        ("--eta", args.eta.is_some(), Choice::StepSize),
-        ("--momentum", args.momentum.is_some(), Choice::Momentum),
-        ("--lambda2", args.lambda2.is_some(), Choice::Momentum),
-        ("--batch", args.batch.is_some(), Choice::Batches),
-        ("--epoch", args.epoch.is_some(), Choice::Batches),
-        ("--start", args.start.is_some(), Choice::Start),
-    ]
-    .into_iter()
-    .filter_map(|(flag, given, choice)| (given && !choice.matters_to(solver)).then_some(flag))
-    .collect()
 }

@@ -4,7 +4,7 @@ use super::dialect::Dialect;
 use crate::Precision;
 use crate::block::{Labels, RowBlock, Values};
 use crate::roles::Role;
-use crate::text::{Fault, number};
+use crate::text::{Fault, digits, number};
 
 /// What to do with each line.
 pub(crate) struct Plan {
@@ -15,6 +15,8 @@ pub(crate) struct Plan {
     has_label: bool,
     /// Whether values are met in the order of the matrix's columns.
     ascending: bool,
+    /// Whether four values in a row start at this field, none of them the last field, and a byte delimits them.
+    four_values: Vec<bool>,
 }
 
 impl Plan {
@@ -25,7 +27,18 @@ impl Plan {
             .collect();
         let ascending = slots.windows(2).all(|pair| pair[0] < pair[1]);
         let has_label = roles.contains(&Role::Label);
-        Self { dialect, names, n_values: slots.len(), has_label, ascending, roles }
+        // Blanks may come in runs; every other delimiter is one byte.
+        let looks_ahead = ascending && dialect.delimiter != b' ';
+        let is_value = |role: &Role| matches!(role, Role::Value(_));
+        let four_values = (0..roles.len())
+            .map(|j| looks_ahead && j + 4 < roles.len() && roles[j..j + 4].iter().all(is_value))
+            .collect();
+        Self { dialect, names, n_values: slots.len(), has_label, ascending, four_values, roles }
+    }
+
+    #[inline]
+    fn four_values_from(&self, j: usize) -> bool {
+        self.four_values[j]
     }
 
     /// d.
@@ -93,20 +106,36 @@ impl Rows<'_> {
         let dialect = self.plan.dialect;
         let start = i;
         let last = self.plan.roles.len() - 1;
-        for j in 0..=last {
+        let mut j = 0;
+        let mut after_single = false;
+        loop {
+            // Single digits come in company (indicators, grades, counts): one after another is worth a look ahead.
+            if after_single
+                && self.plan.four_values_from(j)
+                && let Some(four) = digits::word(piece, i)
+                    .and_then(|word| digits::four_single_digits(word, dialect.delimiter))
+            {
+                self.values.extend(four.map(f64::from));
+                i += 8;
+                j += 4;
+                continue;
+            }
             let end = match self.plan.roles[j] {
                 Role::Value(slot) => self.value(piece, i, j, slot)?,
                 Role::Skip => dialect.field(piece, i).end,
                 Role::Label => self.label(piece, i),
             };
+            after_single = end - i == 1;
             match dialect.next_field(piece, end) {
                 Some(next) if j < last => i = next,
-                None if j == last => i = end,
+                None if j == last => {
+                    self.values.extend_from_slice(&self.row);
+                    return Ok(memchr::memchr(b'\n', &piece[end..]).map_or(piece.len(), |k| end + k + 1));
+                }
                 _ => return Err(self.ragged(piece, start)),
             }
+            j += 1;
         }
-        self.values.extend_from_slice(&self.row);
-        Ok(memchr::memchr(b'\n', &piece[i..]).map_or(piece.len(), |k| i + k + 1))
     }
 
     /// Reads the number in the field that starts at `i` and says where the field ends.

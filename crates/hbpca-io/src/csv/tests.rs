@@ -128,3 +128,63 @@ fn text_is_single_precision_only_when_nothing_is_lost() {
     let double = ReadOptions { precision: Precision::F64, ..ReadOptions::default() };
     assert!(matches!(read_with("1,2\n", &double).unwrap().matrix, Matrix::DenseF64(_)));
 }
+
+/// Single digits are read several at a time, but never across a label, a column left out or the line's end.
+#[test]
+fn single_digits_are_fields_like_any_other() {
+    let digit = |l: usize, j: usize| (l * 7 + j * j + j) % 10;
+    let text = |delimiter: &str| {
+        let line = |l: usize| {
+            let fields: Vec<String> = (0..23)
+                .map(|j| if j % 9 == 8 { (l * 31).to_string() } else { digit(l, j).to_string() })
+                .collect();
+            fields.join(delimiter) + "\n"
+        };
+        (0..40).map(line).collect::<String>()
+    };
+    for (delimiter, format) in
+        [(",", Format::Csv), (";", Format::Csv), (" ", Format::Csv), ("\t", Format::Tsv)]
+    {
+        for options in [
+            ReadOptions::default(),
+            ReadOptions { label_column: Some(ColumnRef::Index(5)), ..ReadOptions::default() },
+            ReadOptions {
+                columns: Some([0, 1, 2, 3, 4, 6, 7, 8, 22].map(ColumnRef::Index).to_vec()),
+                ..ReadOptions::default()
+            },
+            ReadOptions { columns: Some([9, 4, 3].map(ColumnRef::Index).to_vec()), ..ReadOptions::default() },
+        ] {
+            let data = read_bytes(text(delimiter).as_bytes(), format, &options).unwrap();
+            let columns: Vec<usize> = match (&options.columns, &options.label_column) {
+                (Some(columns), _) => columns
+                    .iter()
+                    .map(|column| match column {
+                        ColumnRef::Index(j) => usize::try_from(*j).unwrap(),
+                        ColumnRef::Name(_) => unreachable!("none is named"),
+                    })
+                    .collect(),
+                (None, Some(_)) => (0..23).filter(|&j| j != 5).collect(),
+                (None, None) => (0..23).collect(),
+            };
+            for l in 0..40 {
+                let mut row = vec![0.0; columns.len()];
+                data.matrix.for_each_in_row(l, |j, value| row[j] = value);
+                let expected = |&j: &usize| if j % 9 == 8 { (l * 31) as f64 } else { digit(l, j) as f64 };
+                assert_eq!(row, columns.iter().map(expected).collect::<Vec<_>>(), "{delimiter:?} row {l}");
+            }
+        }
+    }
+    let ragged = |fields: usize| {
+        let line = |n: usize| vec!["3"; n].join(",") + "\n";
+        let text = line(12) + &line(fields) + &line(12);
+        read_bytes(text.as_bytes(), Format::Csv, &ReadOptions::default()).unwrap_err().to_string()
+    };
+    for fields in [9, 11, 13, 16] {
+        assert!(
+            ragged(fields)
+                .contains(&format!(":2:1: expected 12 fields as in the first line, found {fields}")),
+            "{}",
+            ragged(fields)
+        );
+    }
+}

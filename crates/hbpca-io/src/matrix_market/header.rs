@@ -1,6 +1,6 @@
 //! The first lines of a Matrix Market file: what is stored, how, and how much of it.
 
-use crate::text::number;
+use crate::text::digits;
 
 /// How the entries are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +132,7 @@ impl Header {
 /// Row or column at byte `i` of a line, from 0, and where it ends.
 #[inline(always)]
 pub(super) fn coordinate(text: &[u8], i: usize, bound: u64) -> Option<(u32, usize)> {
-    let (number, end) = number::parse_index(text, i)?;
+    let (number, end) = digits::parse_index(text, i)?;
     if number == 0 || u64::from(number) > bound { None } else { Some((number - 1, end)) }
 }
 

@@ -3,19 +3,20 @@
 //! Neither order is by rows, so the matrix comes in one block. Symmetric and skew-symmetric matrices are
 //! completed, entries given twice are summed.
 
+mod coordinates;
 mod header;
 mod write;
 
 pub(crate) use write::{ArraySink, CoordinateSink};
 
-use header::{Header, Listing, Symmetry, coordinate};
+use coordinates::Listed;
+use header::{Header, Listing, Symmetry};
 
 use crate::binary::refuse_absurd_rows;
 use crate::block::{RowBlock, Values};
 use crate::input::Opened;
 use crate::npy::transposed;
 use crate::source::{RowSource, Stated};
-use crate::sparse::Entries;
 use crate::text::{Fault, RecordEnd, TextChunks, number};
 use crate::{Precision, ReadError, ReadOptions};
 
@@ -59,33 +60,25 @@ impl MatrixMarketSource {
 
     fn read_coordinates(&mut self) -> Result<RowBlock, ReadError> {
         let (header, precision) = (self.header, self.precision);
-        let mut all = Entries {
-            n_rows: header.n_rows as usize,
-            rows: vec![],
-            columns: vec![],
-            values: Values::F32(vec![]),
-        };
+        let mut listed = Listed::new(header, self.size.is_some());
         let mut text_bytes = 0;
         let parse = |piece: &[u8]| {
-            parse_coordinates(piece, header, precision).map(|entries| (piece.len() as u64, entries))
+            coordinates::parse(piece, header, precision).map(|entries| (piece.len() as u64, entries))
         };
-        let mut append = |all: &mut Entries, pieces: Vec<(u64, Entries)>| {
+        let mut append = |listed: &mut Listed, pieces: Vec<(u64, Listed)>| {
             for (length, piece) in pieces {
                 text_bytes += length;
-                all.rows.extend_from_slice(&piece.rows);
-                all.columns.extend_from_slice(&piece.columns);
-                all.values.append(piece.values);
+                listed.append(piece);
             }
         };
         let mut pieces = self.text.parse(parse)?;
-        while !pieces.is_empty() && all.rows.len() as u128 <= header.n_listed {
-            let ((), next) = rayon::join(|| append(&mut all, pieces), || self.text.parse(parse));
+        while !pieces.is_empty() && listed.len() as u128 <= header.n_listed {
+            let ((), next) = rayon::join(|| append(&mut listed, pieces), || self.text.parse(parse));
             pieces = next?;
         }
-        self.check_count(all.rows.len())?;
-        refuse_absurd_rows(all.n_rows, self.size.unwrap_or(text_bytes), &self.name)?;
-        complete(&mut all, header.symmetry);
-        Ok(all.into_block())
+        self.check_count(listed.len())?;
+        refuse_absurd_rows(header.n_rows as usize, self.size.unwrap_or(text_bytes), &self.name)?;
+        Ok(listed.into_block(header))
     }
 
     fn read_array(&mut self) -> Result<RowBlock, ReadError> {
@@ -147,46 +140,6 @@ fn skip_blanks(piece: &[u8], mut i: usize) -> usize {
     i
 }
 
-fn parse_coordinates(piece: &[u8], header: Header, precision: Precision) -> Result<Entries, Fault> {
-    let room = piece.len() / 8;
-    let (mut rows, mut columns) = (Vec::with_capacity(room), Vec::with_capacity(room));
-    let mut values = Vec::with_capacity(room);
-    let mut i = next_line(piece, 0);
-    while i < piece.len() {
-        let wrong = |at: usize, what: &str, bound: u64| Fault::new(at, expected(piece, at, what, bound));
-        let Some((row, end)) = coordinate(piece, i, header.n_rows) else {
-            return Err(wrong(i, "row", header.n_rows));
-        };
-        i = skip_blanks(piece, end);
-        let Some((column, end)) = coordinate(piece, i, header.n_columns).filter(|_| i > end) else {
-            return Err(wrong(i, "column", header.n_columns));
-        };
-        let mut value = 1.0;
-        let mut line_end = end;
-        if !header.pattern {
-            i = skip_blanks(piece, end);
-            let Some((found, end)) = number::parse(piece, i).filter(|_| i > end) else {
-                return Err(Fault::new(i, number::complaint(word(piece, i))));
-            };
-            value = rounded(found, &piece[i..end], precision);
-            line_end = end;
-        }
-        i = skip_blanks(piece, line_end);
-        if !matches!(piece.get(i), None | Some(b'\n')) {
-            let found = String::from_utf8_lossy(word(piece, i));
-            return Err(Fault::new(i, format!("expected the end of the line, found `{found}`")));
-        }
-        if row == column && header.symmetry == Symmetry::Skew && value != 0.0 {
-            return Err(Fault::new(i, "the diagonal of a skew-symmetric matrix is zero"));
-        }
-        rows.push(row);
-        columns.push(column);
-        values.push(value);
-        i = next_line(piece, i);
-    }
-    Ok(Entries { n_rows: 0, rows, columns, values: Values::from_text(values, precision) })
-}
-
 #[inline]
 fn rounded(value: f64, token: &[u8], precision: Precision) -> f64 {
     if precision == Precision::F32 { f64::from(number::to_f32(value, token)) } else { value }
@@ -195,10 +148,6 @@ fn rounded(value: f64, token: &[u8], precision: Precision) -> f64 {
 fn word(piece: &[u8], i: usize) -> &[u8] {
     let rest = piece.get(i..).unwrap_or_default();
     &rest[..rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len())]
-}
-
-fn expected(piece: &[u8], i: usize, what: &str, bound: u64) -> String {
-    format!("expected a {what} from 1 to {bound}, found `{}`", String::from_utf8_lossy(word(piece, i)))
 }
 
 fn parse_values(piece: &[u8], precision: Precision) -> Result<Values, Fault> {
@@ -216,25 +165,6 @@ fn parse_values(piece: &[u8], precision: Precision) -> Result<Values, Fault> {
         i = next_line(piece, i + token.len());
     }
     Ok(Values::from_text(values, precision))
-}
-
-/// Adds the mirror of every entry off the diagonal.
-fn complete(entries: &mut Entries, symmetry: Symmetry) {
-    if symmetry == Symmetry::General {
-        return;
-    }
-    let sign = if symmetry == Symmetry::Skew { -1.0 } else { 1.0 };
-    for at in 0..entries.rows.len() {
-        let (row, column) = (entries.rows[at], entries.columns[at]);
-        if row != column {
-            entries.rows.push(column);
-            entries.columns.push(row);
-            match &mut entries.values {
-                Values::F32(x) => x.push(sign as f32 * x[at]),
-                Values::F64(x) => x.push(sign * x[at]),
-            }
-        }
-    }
 }
 
 /// Row-major values of an array listed by columns, completed by symmetry.

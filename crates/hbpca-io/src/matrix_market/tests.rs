@@ -71,3 +71,71 @@ fn each_fault_is_placed() {
     assert!(array("1000000 1000000\n1\n").contains("1000000000000 entries need"));
     assert!(read("").unwrap_err().to_string().contains("empty"));
 }
+
+type Entry = (usize, usize, String);
+type Way<'a> = &'a dyn Fn(&Entry) -> String;
+
+/// Lines as programs write them take a shorter way; written in any other way they must mean the same.
+#[test]
+fn every_way_to_write_a_line_means_the_same() {
+    let entries: Vec<Entry> = (0..4000_usize)
+        .map(|at| {
+            let value = match at % 7 {
+                0 => format!("{}", at * 37 % 1000),
+                1 => format!("-{}.{}E-{}", at % 10, at, at % 23),
+                2 => format!("{at}.5"),
+                3 => format!("{}e{}", at % 90, at % 31),
+                4 => format!("0.{:09}", at * 7919),
+                5 => format!("-{at}e+2"),
+                _ => format!("{:e}", (at as f64).sqrt()),
+            };
+            (at / 9, at * 31 % 5000, value)
+        })
+        .collect();
+    let file = |line: Way<'_>, order: &[usize]| {
+        let lines: String = order.iter().map(|&at| line(&entries[at])).collect();
+        read(&coordinate("real general", &format!("445 5000 4000\n{lines}"))).unwrap()
+    };
+    let by_rows: Vec<usize> = (0..4000).collect();
+    let mut by_columns = by_rows.clone();
+    by_columns.sort_by_key(|&at| (entries[at].1, entries[at].0));
+    let plain = |(i, j, v): &Entry| format!("{} {} {v}\n", i + 1, j + 1);
+    let expected = file(&plain, &by_rows);
+    let mut found = Vec::new();
+    (0..expected.n_rows()).for_each(|l| expected.for_each_in_row(l, |j, v| found.push((l, j, v))));
+    let mut listed: Vec<(usize, usize, f64)> =
+        entries.iter().map(|(i, j, v)| (*i, *j, v.parse().unwrap())).collect();
+    listed.sort_by_key(|entry| (entry.0, entry.1));
+    assert_eq!(found, listed);
+    let blanks = |(i, j, v): &Entry| format!(" {}  {}\t{v} \n", i + 1, j + 1);
+    let other_ends = |(i, j, v): &Entry| format!("{} {} {v}\r\n", i + 1, j + 1);
+    let remarks = |(i, j, v): &Entry| format!("{} {} {v}\n%\n\n", i + 1, j + 1);
+    let zeros = |(i, j, v): &Entry| format!("{:010} {:09} {v}\n", i + 1, j + 1);
+    let ways: [Way<'_>; 5] = [&plain, &blanks, &other_ends, &remarks, &zeros];
+    for way in ways {
+        assert_eq!(dense(&file(way, &by_rows)), dense(&expected));
+        assert_eq!(dense(&file(way, &by_columns)), dense(&expected));
+    }
+}
+
+#[test]
+fn a_fault_amid_good_lines_is_placed() {
+    let good = "7 123 -4.5E-1\n".repeat(50);
+    for (line, message) in [
+        ("9 1 1", ":53:1: expected a row from 1 to 8, found `9`"),
+        ("0 1 1", ":53:1: expected a row from 1 to 8, found `0`"),
+        ("7 0 1", ":53:3: expected a column from 1 to 200, found `0`"),
+        ("7 201 1", ":53:3: expected a column from 1 to 200, found `201`"),
+        ("7 20x 1", ":53:5: expected a number, found `x`"),
+        ("7 20\n", ":53:5: a value is missing here"),
+        ("7 20 1.5.2", ":53:9: expected the end of the line, found `.2`"),
+        ("7 20 1e5x", ":53:9: expected the end of the line, found `x`"),
+        ("7 20 1 2", ":53:8: expected the end of the line, found `2`"),
+        ("7 20 -", ":53:6: expected a number, found the missing value `-`"),
+        ("-7 20 1", ":53:1: expected a row from 1 to 8, found `-7`"),
+    ] {
+        let text = coordinate("real general", &format!("8 200 101\n{good}{line}\n{good}"));
+        let error = read(&text).unwrap_err().to_string();
+        assert!(error.contains(message), "{line}: {error}");
+    }
+}

@@ -138,12 +138,16 @@ impl ColumnPlace<'_> {
                 });
             }
             n_rows += n;
+            if n_rows > self.n_rows {
+                break;
+            }
         }
         if n_rows != self.n_rows || values.len() != n_rows {
             let text = format!(
-                "a row group claims {} rows, but column {} has {n_rows}",
+                "a row group claims {} rows, but column {} has {}{n_rows}",
                 self.n_rows,
-                self.column + 1
+                self.column + 1,
+                if n_rows > self.n_rows { "at least " } else { "" }
             );
             return Err(ReadError::malformed(self.file, text));
         }

@@ -4,18 +4,20 @@
 
 mod column;
 mod file;
+mod pages;
 mod write;
 
 pub(crate) use write::ParquetSink;
 
 use ::parquet::basic::{ConvertedType, LogicalType, Type};
-use ::parquet::file::reader::{FileReader, SerializedFileReader};
+use ::parquet::file::reader::{FileReader, Length, SerializedFileReader};
 use ::parquet::schema::types::ColumnDescriptor;
 use rayon::prelude::*;
 
 use column::{Column, ColumnPlace};
 use file::SharedBytes;
 
+use crate::binary::refuse_absurd_rows;
 use crate::block::{Labels, RowBlock, Values};
 use crate::input::Opened;
 use crate::roles::{Role, roles, text_column};
@@ -28,6 +30,7 @@ const ENTRIES: u64 = 8 << 20;
 /// The rows of a Parquet file.
 pub(crate) struct ParquetSource {
     name: String,
+    bytes: SharedBytes,
     reader: SerializedFileReader<SharedBytes>,
     /// For each column of the matrix its column of the file.
     features: Vec<usize>,
@@ -42,8 +45,14 @@ impl ParquetSource {
         let name = opened.name.clone();
         let bytes = SharedBytes::open(opened)?;
         let reader = guarded(&name, || {
-            SerializedFileReader::new(bytes).map_err(|error| ReadError::malformed(&name, error.to_string()))
+            SerializedFileReader::new(bytes.clone())
+                .map_err(|error| ReadError::malformed(&name, error.to_string()))
         })?;
+        let n_rows =
+            reader.metadata().row_groups().iter().fold(0_usize, |sum, group| {
+                sum.saturating_add(usize::try_from(group.num_rows()).unwrap_or(0))
+            });
+        refuse_absurd_rows(n_rows, bytes.len(), &name)?;
         let schema = reader.metadata().file_metadata().schema_descr();
         let descriptors = schema.columns();
         let names: Vec<String> = descriptors.iter().map(|column| column.path().string()).collect();
@@ -69,7 +78,7 @@ impl ParquetSource {
         let single = features.iter().all(|&j| Kind::of(&descriptors[j]) == Kind::Single);
         let label = roles.iter().position(|role| *role == Role::Label);
         let column_names = features.iter().map(|&j| names[j].clone()).collect();
-        Ok(Self { name, reader, features, label, single, column_names, next_group: 0 })
+        Ok(Self { name, bytes, reader, features, label, single, column_names, next_group: 0 })
     }
 
     /// Row groups to decode together: as many as make enough entries, at least one.
@@ -99,6 +108,8 @@ impl ParquetSource {
             let wrong =
                 |error: ::parquet::errors::ParquetError| ReadError::malformed(&self.name, error.to_string());
             let group_reader = self.reader.get_row_group(group).map_err(wrong)?;
+            pages::check(&self.bytes, group_reader.metadata().column(column))
+                .map_err(|text| ReadError::malformed(&self.name, text))?;
             let descriptor = group_reader.metadata().column(column).column_descr_ptr();
             let reader = group_reader.get_column_reader(column).map_err(wrong)?;
             Column::read(reader, &descriptor, &self.place(group, column))

@@ -3,18 +3,20 @@
 //! While one chunk is parsed by all threads, one of them fetches the next. Pieces depend on the text only,
 //! so that results and messages are the same for any number of threads.
 
+pub(crate) mod digits;
 pub(crate) mod number;
+pub(crate) mod token;
 
-use std::io::Read;
+use std::io::{self, Read};
 
 use rayon::prelude::*;
 
 use crate::ReadError;
 
 /// Bytes fetched at a time.
-const CHUNK: usize = 4 << 20;
+const CHUNK: usize = 1 << 20;
 /// Bytes parsed by one task: small enough to stay in cache, large enough to be worth a task.
-const PIECE: usize = 256 << 10;
+const PIECE: usize = 64 << 10;
 
 /// Something wrong at byte `at` of a piece.
 #[derive(Debug)]
@@ -110,7 +112,14 @@ impl TextChunks {
         let pieces = cut(&chunk, self.record_end);
         let (next, parsed) = rayon::join(
             || self.fetch(),
-            || pieces.par_iter().map(|piece| (count_lines(piece), parse(piece))).collect::<Vec<_>>(),
+            || {
+                let read = |piece: &&[u8]| {
+                    let parsed = parse(piece);
+                    // Now that the piece is in cache.
+                    (count_lines(piece), parsed)
+                };
+                pieces.par_iter().map(read).collect::<Vec<_>>()
+            },
         );
         let mut values = Vec::with_capacity(parsed.len());
         for (piece, (n_lines, parsed)) in pieces.iter().zip(parsed) {
@@ -139,32 +148,48 @@ impl TextChunks {
 
     /// The next chunk of whole records, ended by a line end; empty at the end of the file.
     fn fetch(&mut self) -> Result<Vec<u8>, ReadError> {
+        // The memory of an earlier chunk is read over as it is: clearing it would cost as much as filling it.
         let mut chunk = std::mem::take(&mut self.spare);
-        chunk.clear();
-        chunk.append(&mut self.carry);
+        let mut filled = self.carry.len();
+        chunk.resize(chunk.len().max(filled), 0);
+        chunk[..filled].copy_from_slice(&self.carry);
+        self.carry.clear();
         loop {
             if !self.exhausted {
-                let before = chunk.len();
-                chunk.reserve(CHUNK);
-                (&mut self.reader)
-                    .take(CHUNK as u64)
-                    .read_to_end(&mut chunk)
+                chunk.resize(chunk.len().max(filled + CHUNK), 0);
+                let n = read_full(&mut *self.reader, &mut chunk[filled..filled + CHUNK])
                     .map_err(|source| ReadError::io(&self.file, source))?;
-                self.exhausted = chunk.len() - before < CHUNK;
+                filled += n;
+                self.exhausted = n < CHUNK;
             }
             if self.exhausted {
+                chunk.truncate(filled);
                 if chunk.last().is_some_and(|&byte| byte != b'\n') {
                     chunk.push(b'\n');
                 }
                 return Ok(chunk);
             }
-            if let Some(end) = last_record_end(&chunk, self.record_end) {
-                self.carry.extend_from_slice(&chunk[end..]);
+            if let Some(end) = last_record_end(&chunk[..filled], self.record_end) {
+                self.carry.extend_from_slice(&chunk[end..filled]);
                 chunk.truncate(end);
                 return Ok(chunk);
             }
         }
     }
+}
+
+/// Fills `buffer` as far as there are bytes, and says how many there were.
+fn read_full(reader: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match reader.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(n) => filled += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
 }
 
 fn count_lines(bytes: &[u8]) -> u64 {
@@ -221,77 +246,4 @@ fn cut(chunk: &[u8], record_end: RecordEnd) -> Vec<&[u8]> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::Cursor;
-
-    fn chunks(text: String, end: RecordEnd) -> TextChunks {
-        TextChunks::new("f", Box::new(Cursor::new(text.into_bytes())), end)
-    }
-
-    fn all(mut text: TextChunks) -> Vec<Vec<u8>> {
-        let mut pieces = Vec::new();
-        loop {
-            let more = text.parse(|piece| Ok(piece.to_vec())).unwrap();
-            if more.is_empty() {
-                return pieces;
-            }
-            pieces.extend(more);
-        }
-    }
-
-    #[test]
-    fn pieces_are_whole_lines_and_make_up_the_text() {
-        let text = (0..3_000_000).map(|i| i.to_string()).collect::<Vec<_>>().join("\n") + "\n";
-        let pieces = all(chunks(text.clone(), RecordEnd::Line));
-        assert!(pieces.len() > 30);
-        assert!(pieces.iter().all(|piece| piece.ends_with(b"\n")));
-        assert_eq!(pieces.concat(), text.as_bytes());
-    }
-
-    #[test]
-    fn quoted_line_ends_do_not_cut() {
-        let record = format!("\"a \"\"b\"\"\n{}\",1\n", "x".repeat(1000));
-        let text = record.repeat(20_000);
-        let pieces = all(chunks(text.clone(), RecordEnd::UnquotedLine));
-        assert!(pieces.len() > 10);
-        assert!(pieces.iter().all(|piece| piece.starts_with(b"\"a") && piece.ends_with(b",1\n")));
-        assert_eq!(pieces.concat(), text.as_bytes());
-    }
-
-    #[test]
-    fn a_line_longer_than_a_chunk_stays_whole() {
-        let text = format!("{}\nend", "7".repeat(2 * CHUNK + 5));
-        let pieces = all(chunks(text.clone(), RecordEnd::Line));
-        assert_eq!(pieces.concat(), format!("{text}\n").as_bytes());
-        assert_eq!(pieces[0].len(), 2 * CHUNK + 6);
-    }
-
-    #[test]
-    fn a_fault_is_placed_by_line_and_character() {
-        let mut lines = vec!["good"; 4_000_000];
-        lines[3_900_000] = "žluť bad";
-        let mut text = chunks(lines.join("\n"), RecordEnd::Line);
-        let find = |piece: &[u8]| match memchr::memmem::find(piece, b"bad") {
-            Some(at) => Err(Fault::new(at, "oh")),
-            None => Ok(()),
-        };
-        let error = loop {
-            if let Err(error) = text.parse(find) {
-                break error;
-            }
-        };
-        assert_eq!(error.to_string(), "f:3900001:6: oh");
-    }
-
-    #[test]
-    fn skipped_lines_are_counted() {
-        let mut text = chunks("header\nx\n".into(), RecordEnd::Line);
-        assert_eq!(text.peek().unwrap(), b"header\nx\n");
-        text.skip(7);
-        text.set_record_end(RecordEnd::UnquotedLine).unwrap();
-        let error = text.parse(|_| Err::<(), _>(Fault::new(0, "no"))).unwrap_err();
-        assert_eq!(error.to_string(), "f:2:1: no");
-        assert!(all(chunks(String::new(), RecordEnd::Line)).is_empty());
-    }
-}
+mod tests;

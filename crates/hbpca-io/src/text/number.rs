@@ -1,7 +1,9 @@
 //! Decimal numbers from bytes, correctly rounded.
 
+use super::digits::{SHORT_POWERS, leading_digits, read_digits, word};
+
 /// Powers of ten that are exact in f64.
-const POWERS: [f64; 23] = [
+pub(super) const POWERS: [f64; 23] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
     1e19, 1e20, 1e21, 1e22,
 ];
@@ -12,17 +14,69 @@ const POWERS: [f64; 23] = [
 /// correctly rounded; everything else goes to the general algorithm.
 #[inline(always)]
 pub(crate) fn parse(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
+    short(bytes, at).or_else(|| long(bytes, at))
+}
+
+/// A number of at most seven digits before the point and seven after it, an exponent of at most two digits,
+/// and 32 bytes to look at. The sign and the numbers of digits, which cannot be predicted, cost no branch.
+#[inline(always)]
+fn short(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
+    let window = bytes.get(at..)?.first_chunk::<32>()?;
+    let negative = usize::from(window[0] == b'-');
+    let (whole, n_whole) = leading_digits(word(window, negative)?);
+    let point = negative + n_whole;
+    if n_whole == 8 {
+        return None;
+    }
+    let (mut mantissa, mut n_fraction, mut end) = (whole, 0, point);
+    if window[point] == b'.' {
+        let (fraction, n) = leading_digits(word(window, point + 1)?);
+        if n == 8 {
+            return None;
+        }
+        mantissa = whole * SHORT_POWERS[n] + fraction;
+        (n_fraction, end) = (n, point + 1 + n);
+    }
+    if n_whole + n_fraction == 0 {
+        return None;
+    }
+    let (mut up, mut down) = (0, n_fraction);
+    if matches!(window[end], b'e' | b'E') {
+        let sign = window[end + 1];
+        let first = end + 1 + usize::from(matches!(sign, b'-' | b'+'));
+        let (power, n) = leading_digits(word(window, first)?);
+        if n == 0 || n > 2 {
+            return None;
+        }
+        end = first + n;
+        let power = power as usize;
+        if sign == b'-' {
+            down += power;
+        } else {
+            (up, down) = (power.saturating_sub(down), down.saturating_sub(power));
+        }
+    }
+    // Below 10¹⁴, hence exact as f64; one of the two powers is 1, hence a single rounding.
+    let mut value = mantissa.cast_signed() as f64;
+    if up + down > 0 {
+        value = value * POWERS.get(up)? / POWERS.get(down)?;
+    }
+    Some((f64::from_bits(value.to_bits() | (negative as u64) << 63), at + end))
+}
+
+/// Any number.
+fn long(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
     let rest = bytes.get(at..)?;
     let mut i = usize::from(matches!(rest.first(), Some(b'-' | b'+')));
     let negative = rest.first() == Some(&b'-');
     let start = i;
     let mut mantissa = 0_u64;
-    i = digits(rest, i, &mut mantissa);
+    i = read_digits(rest, i, &mut mantissa);
     let mut n_digits = i - start;
     let mut exponent = 0_i64;
     if rest.get(i) == Some(&b'.') {
         let point = i + 1;
-        i = digits(rest, point, &mut mantissa);
+        i = read_digits(rest, point, &mut mantissa);
         n_digits += i - point;
         exponent = -((i - point).cast_signed() as i64);
     }
@@ -33,7 +87,7 @@ pub(crate) fn parse(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
         let sign = usize::from(matches!(rest.get(i + 1), Some(b'-' | b'+')));
         let first = i + 1 + sign;
         let mut power = 0_u64;
-        let end = digits(rest, first, &mut power);
+        let end = read_digits(rest, first, &mut power);
         if end > first {
             // Beyond a few digits the power only says "zero" or "infinite", which the general algorithm knows.
             let power = if end - first > 6 { 1_000_000 } else { power.cast_signed() };
@@ -54,58 +108,6 @@ pub(crate) fn parse(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
 #[cold]
 fn general(digits: &[u8]) -> Option<f64> {
     fast_float2::parse::<f64, _>(digits).ok().filter(|x| x.is_finite())
-}
-
-/// Reads digits from `i` on into `number` (modulo 2⁶⁴) and says where they end.
-#[inline(always)]
-fn digits(bytes: &[u8], mut i: usize, number: &mut u64) -> usize {
-    while let Some(eight) = bytes.get(i..).and_then(<[u8]>::first_chunk::<8>) {
-        let (value, n) = leading_digits(u64::from_le_bytes(*eight));
-        *number = number.wrapping_mul(SHORT_POWERS[n]).wrapping_add(value);
-        i += n;
-        if n < 8 {
-            return i;
-        }
-    }
-    while let Some(&byte) = bytes.get(i) {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            break;
-        }
-        *number = number.wrapping_mul(10).wrapping_add(u64::from(digit));
-        i += 1;
-    }
-    i
-}
-
-const SHORT_POWERS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
-
-/// The number that the first bytes of `eight` (the first one lowest) write in decimal, and how many they are.
-/// No branch depends on their number, which in real files cannot be predicted.
-#[inline(always)]
-fn leading_digits(eight: u64) -> (u64, usize) {
-    const ALL: u64 = 0x0101_0101_0101_0101;
-    const EVEN: u64 = 0x0000_00FF_0000_00FF;
-    let values = eight ^ (ALL * 0x30);
-    // A byte above 9 sets its high bit here; carries only reach bytes after the first such one.
-    let others = (values.wrapping_add(ALL * 0x76) | values) & (ALL * 0x80);
-    let n = others.trailing_zeros() as usize / 8;
-    // Zeros in front: the digits move to the high bytes, which are the last of the eight.
-    let padded = values.checked_shl(64 - 8 * n as u32).unwrap_or(0);
-    // Neighbouring digits into pairs, pairs into fours, fours into the number.
-    let pairs = padded.wrapping_mul(10).wrapping_add(padded >> 8);
-    let high = (pairs & EVEN).wrapping_mul(0x000F_4240_0000_0064);
-    let low = ((pairs >> 16) & EVEN).wrapping_mul(0x0000_2710_0000_0001);
-    (high.wrapping_add(low) >> 32, n)
-}
-
-/// The unsigned whole number below 2³² that starts at `at`, and where it ends.
-#[inline]
-pub(crate) fn parse_index(bytes: &[u8], at: usize) -> Option<(u32, usize)> {
-    let mut number = 0;
-    let end = digits(bytes, at, &mut number);
-    // Ten digits cannot overflow 64 bits.
-    if end == at || end - at > 10 { None } else { Some((u32::try_from(number).ok()?, end)) }
 }
 
 /// The f32 nearest to the decimal `token`, whose nearest f64 is `value`.
@@ -197,11 +199,6 @@ mod tests {
         assert_eq!(parse(b"5e", 0), Some((5.0, 1)));
         assert_eq!(parse(b"5e+x", 0), Some((5.0, 1)));
         assert_eq!(parse(b"1", 5), None);
-        assert_eq!(parse_index(b"42:1", 0), Some((42, 2)));
-        assert_eq!(parse_index(b"4294967295", 0), Some((u32::MAX, 10)));
-        assert_eq!(parse_index(b"4294967296", 0), None);
-        assert_eq!(parse_index(b"99999999999999999999999", 0), None);
-        assert_eq!(parse_index(b":", 0), None);
     }
 
     #[test]
@@ -222,18 +219,6 @@ mod tests {
         assert!(complaint(b"inf").contains("finite number, found `inf`"));
         assert!(complaint(b"1,5").contains("decimal point"));
         assert_eq!(complaint(b"abc"), "expected a number, found `abc`");
-    }
-
-    #[test]
-    fn every_number_of_leading_digits_is_read_at_once() {
-        for n in 0..=8 {
-            for end in [b'.', b'/', b':', b' ', b'\n', 0, 0xFF] {
-                let mut eight = [end; 8];
-                eight[..n].copy_from_slice(&b"98765432"[..n]);
-                let expected = std::str::from_utf8(&eight[..n]).unwrap().parse().unwrap_or(0);
-                assert_eq!(leading_digits(u64::from_le_bytes(eight)), (expected, n), "{eight:?}");
-            }
-        }
     }
 
     proptest! {
@@ -258,6 +243,14 @@ mod tests {
         fn short_decimals_match_the_standard_library(text in "[+-]?[0-9]{1,12}(\\.[0-9]{0,12})?(e[+-]?[0-9]{1,2})?") {
             let expected: f64 = text.parse().unwrap();
             prop_assert_eq!(whole(&text).map(f64::to_bits), Some(expected.to_bits()));
+        }
+
+        /// With and without the bytes behind it that the way for short numbers needs.
+        #[test]
+        fn both_ways_agree(text in "[+-]?[0-9]{0,9}(\\.[0-9]{0,9})?([eE][+-]?[0-9]{0,3})?[ ,:x]?") {
+            let alone = parse(text.as_bytes(), 0);
+            let padded = format!("{text};{}", "7".repeat(40));
+            prop_assert_eq!(parse(padded.as_bytes(), 0).map(|(x, end)| (x.to_bits(), end)), alone.map(|(x, end)| (x.to_bits(), end)));
         }
     }
 }

@@ -34,11 +34,11 @@ impl Tall {
 
     /// Appends the columns of `block`.
     pub(crate) fn append(&mut self, block: &Block) {
+        /// Coordinates at a time: they stay in cache while every column takes its own.
+        const RUN: usize = 256;
         let (d, p, first) = (self.d, block.p(), self.values.len());
         self.values.resize(first + d * p, 0.0);
         let new = &mut self.values[first..];
-        // A few hundred coordinates at a time: they stay in cache while every column takes its own.
-        const RUN: usize = 256;
         for start in (0..d).step_by(RUN) {
             let rows = &block.values()[start * p..d.min(start + RUN) * p];
             for c in 0..p {
