@@ -186,10 +186,10 @@ impl<'a> Driver<'a> {
             let holds = sight.certificate.as_ref().is_some_and(|seen| seen.holds(self.limits.tol));
             certified = sight.certificate.is_some();
             keep_better(&mut best, sight.certificate, solver);
-            if holds {
+            if holds && !solver.doubts()? {
                 break Outcome::Converged;
             }
-            if !sight.clears_up && patience.exhausted(sight.measured, sight.floor) {
+            if !holds && !sight.clears_up && patience.exhausted(sight.measured, sight.floor) {
                 break Outcome::Stagnated;
             }
             if stop || self.limits.cancel.is_cancelled() {
@@ -201,6 +201,10 @@ impl<'a> Driver<'a> {
                 || record.seconds >= self.limits.max_seconds
             {
                 break Outcome::Budget;
+            }
+            if holds {
+                // Small residuals, but perhaps not of the leading vectors: when those come up, residuals grow once more.
+                (best, patience) = (None, Patience::default());
             }
             solver.step(&mut operator)?;
         };

@@ -12,6 +12,8 @@
 //! Source: Golub & Underwood 1977; Wu & Simon 2000 for the restart. Deviations: a block that breaks down (an invariant
 //! subspace, fewer than p directions left) is filled up with random directions, so that repeated eigenvalues are found; when
 //! the residuals fall below the rounding of the Lanczos relation, one pass computes the images of the best vectors anew.
+//! A repeated eigenvalue shows at most p of its copies. Where p of the values found agree, in all they say, there may be more:
+//! the block then grows to k + 1 vectors by random ones, which get as many looks as the first ones had.
 //! While the residuals are above the rounding of cheaper arithmetic, and the operator has such, line 3 uses it.
 //! Choose it as the best method without sampling. Cost of a step: 1 pass.
 
@@ -64,6 +66,8 @@ pub struct Krylov {
     /// W and CW, once asked for.
     formed: Option<(Block, Block)>,
     steps: u64,
+    /// The step before which nothing is settled, since directions joined that have not had their looks.
+    settled_at: u64,
 }
 
 impl Krylov {
@@ -99,6 +103,7 @@ impl Krylov {
             fresh: false,
             formed: None,
             steps: 0,
+            settled_at: 0,
         })
     }
 
@@ -110,7 +115,22 @@ impl Krylov {
         } else {
             self.basis.image_error()
         };
-        self.basis.len() > 0 && !self.fresh && self.residual() <= bound
+        self.basis.len() > 0 && !self.fresh && !self.searches() && self.residual() <= bound
+    }
+
+    /// Whether random directions are still growing towards copies that the block was too narrow to see.
+    fn searches(&self) -> bool {
+        self.steps < self.settled_at && self.basis.x.p() > 0
+    }
+
+    /// Whether p of the k values agree within what is known of them.
+    fn shows_as_many_copies_as_it_can(&self) -> bool {
+        let (p, theta, residuals) = (self.sizes.block, &self.basis.theta, self.basis.residuals(self.k));
+        let room = 2.0 * self.basis.image_error();
+        let last = |i: usize| i + p - 1;
+        (0..self.k)
+            .take_while(|i| last(*i) < residuals.len())
+            .any(|i| theta[i] - theta[last(i)] <= residuals[i] + residuals[last(i)] + room)
     }
 
     /// Lines 3–5.
@@ -179,6 +199,22 @@ impl Solver for Krylov {
             (vectors, images)
         });
         Pairs { vectors, images, image_error, next }
+    }
+
+    fn doubts(&mut self) -> Result<bool, Error> {
+        if self.searches() {
+            return Ok(true);
+        }
+        let full = self.basis.x.p() == 0;
+        if full || !self.shows_as_many_copies_as_it_can() {
+            return Ok(false);
+        }
+        let block = (self.k + 1).min(self.basis.x.d());
+        self.sizes =
+            KrylovSizes { block, memory: self.sizes.memory.max(self.k + 2 * block).min(self.basis.x.d()) };
+        self.basis.fill(block, self.seed ^ !self.steps)?;
+        self.settled_at = 2 * self.steps + 2;
+        Ok(true)
     }
 
     fn step(&mut self, _operator: &mut dyn CovarianceOperator) -> Result<(), Error> {

@@ -110,7 +110,7 @@ impl Lanczos {
     }
 
     /// Fills X up to `width` columns with random ones, whose rows of B are zero.
-    fn fill(&mut self, width: usize, seed: u64) -> Result<(), Error> {
+    pub(super) fn fill(&mut self, width: usize, seed: u64) -> Result<(), Error> {
         let missing = width.min(self.x.d() - self.len()).saturating_sub(self.x.p());
         if missing == 0 {
             return Ok(());

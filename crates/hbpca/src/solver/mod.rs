@@ -91,6 +91,12 @@ pub trait Solver {
         None
     }
 
+    /// Asked when the tolerance is met: whether leading eigenvalues may still be hidden. Who answers yes goes on looking for
+    /// them, and is asked again.
+    fn doubts(&mut self) -> Result<bool, Error> {
+        Ok(false)
+    }
+
     /// Moves to the next iterate.
     fn step(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error>;
 
