@@ -372,7 +372,7 @@ fn check_triangle<T: Real, A: Arithmetic + Coarseness>(level: Level, d: usize, n
             }
             let place = format!("{level:?} d={d} n={n} choice={choice} ({i}, {j})");
             if integers && choice & 2 == 0 {
-                assert_eq!(got[i * d + j], want, "{place}");
+                assert_eq!((got[i * d + j] + 0.0).to_bits(), (want + 0.0).to_bits(), "{place}"); // −0 is 0
             } else {
                 assert!(
                     (got[i * d + j] - want).abs() <= rounding * scale,

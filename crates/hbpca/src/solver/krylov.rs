@@ -43,10 +43,9 @@ impl KrylovSizes {
     }
 
     /// Sizes that suit k components of compressed rows, whose products cost as much for each further vector as for the
-    /// first: a block of little more than k, so that clusters of k eigenvalues are seen whole, and a short memory, because
-    /// the vectors of the basis are longer than the rows.
+    /// first: a narrow block and a short memory, because the vectors of the basis are longer than the rows.
     pub fn suiting_sparse(k: usize) -> Self {
-        Self { block: (k + 1).max(3), memory: (5 * k).max(24) }
+        Self { block: (k / 2 + 1).max(3), memory: (5 * k).max(24) }
     }
 }
 

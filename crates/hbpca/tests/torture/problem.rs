@@ -88,7 +88,7 @@ fn vary(mut problems: Vec<Problem>, weigh: bool) -> Vec<Problem> {
             problem.weights = Some((0..problem.n()).map(|l| ((7 * l + 3) % 5) as f64).collect());
             problem.label += ", weighted";
         }
-        problem.label += &format!(", tol = {:e}", problem.tol);
+        problem.label = format!("{}, tol = {:e}", problem.label, problem.tol);
     }
     problems
 }
@@ -292,9 +292,10 @@ pub fn complete() -> Vec<Problem> {
 
 /// 300 columns: `covariance` solves partially, `krylov` restarts. Spectra that decay slowly, in steps, or not at all.
 pub fn large() -> Vec<Problem> {
+    type Spectrum = (&'static str, fn(usize) -> f64);
     let d = 300;
     let mut problems = Vec::new();
-    let spectra: [(&str, fn(usize) -> f64); 3] = [
+    let spectra: [Spectrum; 3] = [
         ("slow decay", |i| 1.0 - i as f64 / 400.0),
         ("steps of fifteen", |i| 0.8_f64.powi((i / 15) as i32)),
         ("a flat bulk below twelve copies", |i| if i < 12 { 1.0 } else { 0.9 }),
