@@ -65,7 +65,7 @@ def rows_of(data_set: data.DataSet, peers: list[Peer], options: argparse.Namespa
     n, d = rows.X.shape
     sparse = hasattr(rows.X, "indptr")
     nnz = int(rows.X.nnz) if sparse else n * d
-    exact = reference.exact(rows, max(data_set.ks))
+    exact = reference.exact(rows, data_set.ks)
     del rows
     able = [peer for peer in peers if ("sparse" if sparse else "dense") in peer.takes]
     too_slow: dict[str, str] = {}
