@@ -51,6 +51,7 @@ fn main() -> Result<(), Failure> {
     println!(r#"{{"ready": true}}"#);
     for line in std::io::stdin().lock().lines() {
         line?;
+        memory::forget_peak();
         let before = memory::resident_mb();
         let start = Instant::now();
         let found = fit(k)?;

@@ -5,7 +5,12 @@ pub fn resident_mb() -> f64 {
     of_status("VmRSS:")
 }
 
-/// At most, since the process began.
+/// Let the peak begin anew, so that reading does not count. Where the kernel does not offer it, the peak stays the process's.
+pub fn forget_peak() {
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
+/// At most, since `forget_peak`.
 pub fn peak_mb() -> f64 {
     of_status("VmHWM:")
 }
