@@ -147,9 +147,10 @@ impl RowSource for ParquetSource {
             let wanted: Vec<usize> = self.features.iter().copied().chain(self.label).collect();
             let tasks: Vec<(usize, usize)> =
                 groups.flat_map(|group| wanted.iter().map(move |&column| (group, column))).collect();
-            let decoded: Result<Vec<Column>, ReadError> =
+            // All are decoded before the first fault is looked for: which thread fails first is chance.
+            let decoded: Vec<Result<Column, ReadError>> =
                 tasks.par_iter().map(|&(group, column)| self.decode(group, column)).collect();
-            let mut decoded = decoded?.into_iter();
+            let mut decoded = decoded.into_iter().collect::<Result<Vec<Column>, ReadError>>()?.into_iter();
             let mut blocks = Vec::new();
             loop {
                 let columns: Vec<Column> = decoded.by_ref().take(self.features.len()).collect();
