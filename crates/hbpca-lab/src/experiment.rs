@@ -9,7 +9,7 @@ use hbpca::{Batch, Preprocessing};
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
-use crate::race::Contender;
+use crate::race::{Clock, Contender};
 
 const CATALOGUE: &str = include_str!("../../../experiments/datasets.toml");
 const FIGURE1: &str = include_str!("../../../experiments/figure1.toml");
@@ -123,10 +123,17 @@ pub struct GridSpec {
     /// Seeds, apart from those of the race.
     #[serde(default = "one")]
     pub seeds: u64,
+    /// Share of the race's passes that a try may read.
+    #[serde(default = "whole")]
+    pub budget: f64,
 }
 
 fn one() -> u64 {
     1
+}
+
+fn whole() -> f64 {
+    1.0
 }
 
 /// What `--quick` changes.
@@ -175,6 +182,9 @@ pub struct RaceSpec {
     pub target: f64,
     /// Runs stop at this error.
     pub floor: f64,
+    /// What the seconds are.
+    #[serde(default)]
+    pub clock: Clock,
     /// The step-size grid.
     pub grid: GridSpec,
     /// What `--quick` changes.
@@ -302,6 +312,10 @@ fn parse<T: for<'de> Deserialize<'de>>(file: &str, text: &str) -> Result<T, LabE
 }
 
 fn check_grid(file: &str, grid: &GridSpec) -> Result<(), LabError> {
+    if !(grid.budget > 0.0 && grid.budget <= 1.0) {
+        let message = format!("grid budget = {}: a try reads a share of the race's passes, above 0 and at most 1", grid.budget);
+        return Err(LabError::description(file, message));
+    }
     if grid.smallest > 0.0 && grid.largest >= grid.smallest && grid.points > 0 && grid.seeds > 0 {
         return Ok(());
     }
@@ -362,6 +376,7 @@ mod tests {
         assert!(refused("target = 1e-10", "target = 1e-16").contains("need 0 < floor ≤ target < 1"));
         assert!(refused("batch = \"1%\"", "batch = \"some\"").contains("batch = some"));
         assert!(refused("smallest = 0.03", "smallest = -1.0").contains("grid from -1"));
+        assert!(refused("budget = 0.5", "budget = 2.0").contains("grid budget = 2"));
         assert!(refused("\"vr-pca\"", "\"vr-pcb\"").contains("vr-pcb"));
         assert!(refused("epoch = 100", "epok = 100").contains("epok"));
         let mut race = RaceSpec::from_toml("x.toml", FIGURE1).unwrap();

@@ -7,8 +7,9 @@ use crate::experiment::StudySpec;
 use crate::figure::chart::HeatMap;
 use crate::figure::text::{grouped, per_cent};
 use crate::progress::Progress;
-use crate::race::{Run, RunSpec, RunStore, Track};
-use crate::statistics::{log_spaced, mean};
+use crate::race::side_by_side::side_by_side;
+use crate::race::{Clock, Curve, RunSpec, RunStore, Track};
+use crate::statistics::log_spaced;
 
 /// One batch size of a study.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +20,8 @@ pub struct StudyLine {
     pub epoch: usize,
     /// Mean log₁₀ error at the end of the budget, for every x.
     pub log_errors: Vec<f64>,
+    /// Digits won over the second half of the budget, for every x.
+    pub late_digits: Vec<f64>,
     /// Where the theory expects the best step, as x; nothing where its model has no answer.
     pub theory: Option<f64>,
 }
@@ -40,6 +43,8 @@ pub struct Study {
     pub lambda1: f64,
     /// Passes of every run.
     pub passes: f64,
+    /// Error at which runs stop.
+    pub floor: f64,
     /// Step sizes, as x = ηλ₁/(1 − η).
     pub x: Vec<f64>,
     /// Lines by increasing batch.
@@ -65,22 +70,21 @@ impl Study {
                 continue;
             }
             let epoch = (reference.n as f64 / batch as f64).round().max(2.0) as usize;
-            let mut log_errors = Vec::new();
-            for &x in &x {
-                progress.say(&format!("{} {}: |S| = {share}, x = {x:.3}", spec.name, track.dataset.id));
-                let run = |seed| {
-                    let eta = Some(scale.eta(x, lambda1));
-                    let (contender, passes, floor) = (spec.solver, spec.passes, spec.floor);
-                    store.obtain(track, &RunSpec { contender, eta, batch, epoch, seed, passes, floor })
-                };
-                let runs: Vec<Run> = (0..spec.seeds).map(run).collect::<Result<_, _>>()?;
-                let last: Vec<f64> =
-                    runs.iter().filter_map(|run| run.looks.last()).map(|look| look.error.log10()).collect();
-                log_errors.push(mean(&last));
-            }
+            let cells: Vec<(f64, u64)> =
+                x.iter().flat_map(|x| (0..spec.seeds).map(move |seed| (*x, seed))).collect();
+            let runs = side_by_side(&cells, |(x, seed)| {
+                progress.say(&format!("{} {}: |S| = {share}, x = {x:.1e}", spec.name, track.dataset.id));
+                let (contender, passes, floor) = (spec.solver, spec.passes, spec.floor);
+                let (eta, seed, clock) = (Some(scale.eta(*x, lambda1)), *seed, Clock::Processor);
+                store.obtain(track, &RunSpec { contender, eta, batch, epoch, seed, passes, floor, clock })
+            })?;
+            let curves: Vec<Curve> = runs.chunks(cells.len() / x.len()).map(Curve::new).collect();
+            let log_errors: Vec<f64> = curves.iter().map(Curve::final_log_error).collect();
+            let halfway = curves.iter().map(|curve| curve.log_error_at(spec.passes / 2.0));
+            let late_digits = halfway.zip(&log_errors).map(|(before, end)| before - end).collect();
             let problem = Problem::new(lambda1, lambda2, reference.variance_of(batch), epoch);
             let theory = problem.ok().map(|problem| scale.x(best_step_size(&problem).eta, lambda1));
-            lines.push(StudyLine { batch, epoch, log_errors, theory });
+            lines.push(StudyLine { batch, epoch, log_errors, late_digits, theory });
         }
         Ok(Self {
             dataset: track.dataset.id.clone(),
@@ -90,6 +94,7 @@ impl Study {
             n: reference.n,
             lambda1,
             passes: spec.passes,
+            floor: spec.floor,
             x,
             lines,
         })
@@ -135,5 +140,13 @@ impl StudyLine {
     /// Column and value of the smallest error.
     pub fn best(&self) -> Option<(usize, f64)> {
         self.log_errors.iter().copied().enumerate().min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// Whether some step converges: to the floor, or below 10⁻¹ and by another factor of two over the second half of
+    /// the budget.
+    pub fn converges(&self, floor: f64) -> bool {
+        let falls = |(error, digits): (&f64, &f64)| *error < -1.0 && *digits >= 2.0_f64.log10();
+        let at_floor = |error: &f64| *error <= floor.log10();
+        self.log_errors.iter().any(at_floor) || self.log_errors.iter().zip(&self.late_digits).any(falls)
     }
 }
