@@ -212,6 +212,11 @@ fn draw_panel(area: &Area<'_>, panel: &Panel) -> Result<(), LabError> {
         let points = drawn(&points);
         let stroke = colour(series).stroke_width(2 * FINE as u32);
         match (series.mark, series.style.dash) {
+            // Done after one look: a line would have no length.
+            (Mark::Line, _) if points.len() == 1 => {
+                let dot = Circle::new(points[0], 4 * FINE, colour(series).filled());
+                chart.draw_series([dot]).map_err(failed)?;
+            }
             (Mark::Line, Dash::Solid) => {
                 chart.draw_series(LineSeries::new(points, stroke)).map_err(failed)?;
             }

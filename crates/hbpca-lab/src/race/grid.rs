@@ -93,7 +93,7 @@ mod tests {
     use std::convert::Infallible;
     use std::sync::Mutex;
 
-    const GRID: GridSpec = 
+    const GRID: GridSpec =
         GridSpec { smallest: 0.01, largest: 100.0, points: 9, refinements: 2, seeds: 2, budget: 1.0 };
 
     #[test]

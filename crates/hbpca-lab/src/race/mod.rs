@@ -78,8 +78,7 @@ impl Race {
         let batch = spec.batch()?.rows(reference.n)?;
         let base = |contender: Contender| {
             // Without mini-batches both figures have the same run; it is made once.
-            let (batch, epoch) =
-                if contender.has_batches() { (batch, spec.epoch) } else { (reference.n, 1) };
+            let (batch, epoch) = if contender.has_batches() { (batch, spec.epoch) } else { (reference.n, 1) };
             let (passes, floor, clock) = (dataset.passes, spec.floor, spec.clock);
             RunSpec { contender, eta: None, batch, epoch, seed: 0, passes, floor, clock }
         };

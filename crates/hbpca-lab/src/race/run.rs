@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
+use cpu_time::ThreadTime;
 use hbpca::{
     Batch, ColumnStatistics, Covariance, Driver, Event, FitConfig, Limits, MomentumChoice, Outcome, RowMap,
 };
-use cpu_time::ThreadTime;
 use serde::{Deserialize, Serialize};
 
 use super::{Contender, Lambda2};

@@ -31,7 +31,8 @@ pub(crate) fn side_by_side<J: Sync, T: Send, E: Send>(
     let mut done = thread::scope(|scope| {
         let n_workers = rayon::current_num_threads().min(jobs.len());
         let workers: Vec<_> = (0..n_workers).map(|_| scope.spawn(worker)).collect();
-        let results = workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        let results =
+            workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
         results.flatten().collect::<Vec<_>>()
     });
     done.sort_by_key(|(i, _)| *i);

@@ -74,9 +74,7 @@ fn axis(label: &str, scale: Scale) -> Axis {
     let axis = Axis::new().title(Title::with_text(label)).auto_margin(true).zero_line(false);
     match scale {
         Scale::Linear => axis,
-        Scale::Log => {
-            axis.type_(AxisType::Log).exponent_format(plotly::common::ExponentFormat::Power).dtick(1.0)
-        }
+        Scale::Log => axis.type_(AxisType::Log).exponent_format(plotly::common::ExponentFormat::Power),
     }
 }
 
