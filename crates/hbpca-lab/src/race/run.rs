@@ -24,6 +24,16 @@ pub enum Clock {
     Wall,
 }
 
+impl Clock {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Processor => "processor time of the one thread of a run",
+            Self::Wall => "those that pass while a run uses all threads",
+        }
+    }
+}
+
 /// Everything a run depends on besides the data.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RunSpec {
