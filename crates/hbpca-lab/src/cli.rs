@@ -97,7 +97,7 @@ pub struct CompareArgs {
     /// Column that holds the label and is left out: its name, or its number from 0
     #[arg(long, value_name = "NAME|INDEX", allow_negative_numbers = true)]
     pub label_column: Option<String>,
-    /// Subtract the column means [default]
+    /// Subtract the column means, which is the default
     #[arg(long, overrides_with = "no_center")]
     pub center: bool,
     /// Subtract nothing

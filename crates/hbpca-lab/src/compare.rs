@@ -12,7 +12,9 @@ use crate::figure::text::{grouped, per_cent, significant};
 use crate::figure::{svg, write_svg_and_png};
 use crate::findings::{Table, factor_text, passes, passes_text, speed_up};
 use crate::progress::Progress;
-use crate::race::{Contender, Lane, Race, RunStore, StepScale, Track, looks_csv, searches_csv, seconds_csv};
+use crate::race::{
+    Clock, Contender, Lane, Race, RunStore, StepScale, Track, looks_csv, searches_csv, seconds_csv,
+};
 use crate::reference::Reference;
 use crate::report::environment::{environment, fact};
 use crate::report::render;
@@ -98,7 +100,15 @@ impl Comparison {
             seeds: self.seeds,
             target: 1e-10,
             floor: 1e-15,
-            grid: GridSpec { smallest: 0.03, largest: 100.0, points: 8, refinements: 1, seeds: 1 },
+            clock: Clock::Wall,
+            grid: GridSpec {
+                smallest: 0.03,
+                largest: 100.0,
+                points: 8,
+                refinements: 1,
+                seeds: 1,
+                budget: 1.0,
+            },
             quick: None,
         }
     }

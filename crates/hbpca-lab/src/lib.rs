@@ -1,7 +1,7 @@
 //! The laboratory: the paper's experiments as living results, and the same race on the user's own data.
 //!
 //! An experiment is described in TOML ([`experiment`]), run on data sets ([`dataset`]) against an exact reference
-//! ([`reference`]) by a resumable race ([`race`]), judged ([`findings`]), drawn ([`figure`]) and reported ([`report`]).
+//! ([`mod@reference`]) by a resumable race ([`race`]), judged ([`findings`]), drawn ([`figure`]) and reported ([`report`]).
 
 pub mod cli;
 pub mod compare;

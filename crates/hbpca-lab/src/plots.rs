@@ -157,7 +157,7 @@ fn html(figure: &Figure) -> Result<String, LabError> {
     let chart = |(i, panel): (usize, &Panel)| panel_view(&format!("panel-{i}"), panel, &describe(panel));
     let group = Group {
         title: "Charts".into(),
-        caption: "Drag to zoom, double-click to zoom out.".into(),
+        caption: "Drag to zoom, double-click to zoom out; with the keyboard: + and − zoom, arrows move, 0 goes back.".into(),
         charts: figure.panels.iter().enumerate().map(chart).collect(),
     };
     render(&Page {

@@ -1,7 +1,7 @@
 //! What is being done, on standard error.
 
-use std::cell::Cell;
 use std::io::{IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Says what is being done: one line that changes on a terminal, a line now and then elsewhere, nothing when quiet.
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 pub struct Progress {
     mode: Mode,
     begun: Instant,
-    last: Cell<Option<Instant>>,
+    last: Mutex<Option<Instant>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,17 +31,18 @@ impl Progress {
     }
 
     fn new(mode: Mode) -> Self {
-        Self { mode, begun: Instant::now(), last: Cell::new(None) }
+        Self { mode, begun: Instant::now(), last: Mutex::new(None) }
     }
 
     /// A step; not every one is shown.
     pub fn say(&self, what: &str) {
         let pause =
             if self.mode == Mode::Terminal { Duration::from_millis(100) } else { Duration::from_secs(10) };
-        if self.mode == Mode::Quiet || self.last.get().is_some_and(|last| last.elapsed() < pause) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.mode == Mode::Quiet || last.is_some_and(|last| last.elapsed() < pause) {
             return;
         }
-        self.last.set(Some(Instant::now()));
+        *last = Some(Instant::now());
         self.write(what, self.mode == Mode::Terminal);
     }
 

@@ -239,15 +239,17 @@ impl Plan {
             facts.push(fact(
                 &spec.name,
                 format!(
-                    "|S| = {}, m = {}, seeds 0 to {}, {} step sizes refined {} times with {} other seeds, target {:e}, floor {:e}",
+                    "|S| = {}, m = {}, seeds 0 to {}, {} step sizes refined {} times with {} other seeds and {} of the passes, target {:e}, floor {:e}; seconds are {}",
                     spec.batch,
                     spec.epoch,
                     spec.seeds.saturating_sub(1),
                     spec.grid.points,
                     spec.grid.refinements,
                     spec.grid.seeds,
+                    spec.grid.budget,
                     spec.target,
-                    spec.floor
+                    spec.floor,
+                    spec.clock.words()
                 ),
             ));
         }

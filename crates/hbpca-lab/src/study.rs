@@ -5,20 +5,25 @@ use hbpca::theory::{Problem, best_step_size};
 use crate::LabError;
 use crate::experiment::StudySpec;
 use crate::figure::chart::HeatMap;
-use crate::figure::text::{grouped, per_cent};
+use crate::figure::text::grouped;
 use crate::progress::Progress;
-use crate::race::{Run, RunSpec, RunStore, Track};
-use crate::statistics::{log_spaced, mean};
+use crate::race::side_by_side::side_by_side;
+use crate::race::{Clock, Curve, Run, RunSpec, RunStore, Track};
+use crate::statistics::log_spaced;
 
 /// One batch size of a study.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StudyLine {
+    /// |S| as the description has it.
+    pub share: String,
     /// |S| in rows.
     pub batch: usize,
     /// m = n/|S|.
     pub epoch: usize,
     /// Mean log₁₀ error at the end of the budget, for every x.
     pub log_errors: Vec<f64>,
+    /// Whether every run converges, for every x.
+    pub converges: Vec<bool>,
     /// Where the theory expects the best step, as x; nothing where its model has no answer.
     pub theory: Option<f64>,
 }
@@ -65,22 +70,21 @@ impl Study {
                 continue;
             }
             let epoch = (reference.n as f64 / batch as f64).round().max(2.0) as usize;
-            let mut log_errors = Vec::new();
-            for &x in &x {
-                progress.say(&format!("{} {}: |S| = {share}, x = {x:.3}", spec.name, track.dataset.id));
-                let run = |seed| {
-                    let eta = Some(scale.eta(x, lambda1));
-                    let (contender, passes, floor) = (spec.solver, spec.passes, spec.floor);
-                    store.obtain(track, &RunSpec { contender, eta, batch, epoch, seed, passes, floor })
-                };
-                let runs: Vec<Run> = (0..spec.seeds).map(run).collect::<Result<_, _>>()?;
-                let last: Vec<f64> =
-                    runs.iter().filter_map(|run| run.looks.last()).map(|look| look.error.log10()).collect();
-                log_errors.push(mean(&last));
-            }
+            let cells: Vec<(f64, u64)> =
+                x.iter().flat_map(|x| (0..spec.seeds).map(move |seed| (*x, seed))).collect();
+            let runs = side_by_side(&cells, |(x, seed)| {
+                progress.say(&format!("{} {}: |S| = {share}, x = {x:.1e}", spec.name, track.dataset.id));
+                let (contender, passes, floor) = (spec.solver, spec.passes, spec.floor);
+                let (eta, seed, clock) = (Some(scale.eta(*x, lambda1)), *seed, Clock::Processor);
+                store.obtain(track, &RunSpec { contender, eta, batch, epoch, seed, passes, floor, clock })
+            })?;
+            let curves: Vec<Curve> = runs.chunks(cells.len() / x.len()).map(Curve::new).collect();
+            let log_errors: Vec<f64> = curves.iter().map(Curve::final_log_error).collect();
+            let converging = |runs: &[Run]| runs.iter().all(|run| converges(run, spec));
+            let converges = runs.chunks(cells.len() / x.len()).map(converging).collect();
             let problem = Problem::new(lambda1, lambda2, reference.variance_of(batch), epoch);
             let theory = problem.ok().map(|problem| scale.x(best_step_size(&problem).eta, lambda1));
-            lines.push(StudyLine { batch, epoch, log_errors, theory });
+            lines.push(StudyLine { share: share.to_string(), batch, epoch, log_errors, converges, theory });
         }
         Ok(Self {
             dataset: track.dataset.id.clone(),
@@ -97,10 +101,7 @@ impl Study {
 
     /// The map of final errors, with the theory's best step drawn in.
     pub fn heat_map(&self, note: Option<String>) -> HeatMap {
-        let line = |line: &StudyLine| {
-            let share = per_cent(line.batch as f64 / self.n as f64);
-            format!("{share} ({})", grouped(line.batch))
-        };
+        let line = |line: &StudyLine| format!("{} ({})", line.share, grouped(line.batch));
         HeatMap {
             title: format!("{} on {}: error after {} passes", self.solver, self.title, self.passes),
             note,
@@ -135,5 +136,47 @@ impl StudyLine {
     /// Column and value of the smallest error.
     pub fn best(&self) -> Option<(usize, f64)> {
         self.log_errors.iter().copied().enumerate().min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+}
+
+/// Whether a run reaches the floor, or halves tan²∠(w̃, u₁) over each half of the budget. Linear convergence is that of
+/// tan², also at the start where the error itself is still near 1.
+fn converges(run: &Run, spec: &StudySpec) -> bool {
+    let curve = Curve::new(std::slice::from_ref(run));
+    let at_floor = run.looks.last().is_some_and(|look| look.error <= spec.floor);
+    let tangent = |passes: f64| {
+        let square = 10.0_f64.powf(curve.log_error_at(passes));
+        square / (1.0 - square)
+    };
+    let [start, middle, end] = [0.0, spec.passes / 2.0, spec.passes].map(tangent);
+    at_floor || (middle <= start / 2.0 && end <= middle / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::race::Look;
+    use hbpca::Outcome;
+
+    fn run(errors: &[f64]) -> Run {
+        let look = |(i, error): (usize, &f64)| Look {
+            passes: 1.0 + 3.0 * i as f64,
+            seconds: 0.0,
+            error: *error,
+            lambda2: None,
+        };
+        let looks = errors.iter().enumerate().map(look).collect();
+        Run { seed: 0, eta: None, outcome: Outcome::Budget, looks }
+    }
+
+    #[test]
+    fn a_tangent_that_shrinks_converges_and_one_that_stalls_does_not() {
+        let spec = StudySpec { passes: 16.0, ..StudySpec::built_in().unwrap() };
+        // tan² = 1000·4⁻ⁱ: the error is still above a half after four epochs.
+        let slow: Vec<f64> = (0..5).map(|i| 1.0 / (1.0 + 0.25_f64.powi(i).recip() / 1000.0)).collect();
+        assert!(slow[4] > 0.5 && converges(&run(&slow), &spec));
+        assert!(!converges(&run(&[0.9, 1e-3, 1e-3, 1e-3, 1e-3]), &spec), "falls and stalls");
+        assert!(!converges(&run(&[0.9, 0.95, 0.5, 0.97, 1.0]), &spec), "wanders");
+        assert!(converges(&run(&[0.9, 1e-9, spec.floor]), &spec), "reaches the floor early");
     }
 }

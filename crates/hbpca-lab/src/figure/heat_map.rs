@@ -5,7 +5,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::chart::HeatMap;
 use super::svg::{FINE, draw, failed, font, heading, pixels};
-use super::text::significant;
+use super::text::{one_decimal, significant};
 use crate::LabError;
 
 const CELL: (i32, i32) = (50, 36);
@@ -40,6 +40,7 @@ pub fn heat_map_svg(map: &HeatMap) -> Result<String, LabError> {
     let (columns, rows) = (pixels(map.x.len()), pixels(map.y.len()));
     let (width, height) = ((LEFT + columns * CELL.0 + 20).max(560), TOP + rows * CELL.1 + 92);
     let (low, high) = range(map);
+    let share = |value: f64| if high > low { (value - low) / (high - low) } else { 0.5 };
     draw(width, height, |root| {
         heading(root, &map.title, map.note.as_deref())?;
         let text = |words: String, x: i32, y: i32, size: i32, colour: RGBColor, pos: Pos| {
@@ -52,12 +53,9 @@ pub fn heat_map_svg(map: &HeatMap) -> Result<String, LabError> {
             let top = row_top(row);
             for (column, value) in values.iter().enumerate() {
                 let left = LEFT + pixels(column) * CELL.0;
-                let share = if high > low { (value - low) / (high - low) } else { 0.5 };
-                let [r, g, b] = shade(share);
+                let [r, g, b] = shade(share(*value));
                 let corners = [(left * FINE, top * FINE), ((left + CELL.0) * FINE, (top + CELL.1) * FINE)];
                 root.draw(&Rectangle::new(corners, RGBColor(r, g, b).filled())).map_err(failed)?;
-                let ink = if share < 0.55 { WHITE } else { BLACK };
-                text(format!("{value:.1}"), left + CELL.0 / 2, top + CELL.1 / 2, 12, ink, middle)?;
             }
             let right = Pos::new(HPos::Right, VPos::Center);
             text(map.y[row].clone(), LEFT - 8, top + CELL.1 / 2, 12, BLACK, right)?;
@@ -69,6 +67,12 @@ pub fn heat_map_svg(map: &HeatMap) -> Result<String, LabError> {
                 };
                 root.draw(&ring(15, WHITE, 4)).map_err(failed)?;
                 root.draw(&ring(15, RGBColor(213, 94, 0), 2)).map_err(failed)?;
+            }
+            // Numbers come after the rings, which must not cross them out.
+            for (column, value) in values.iter().enumerate() {
+                let left = LEFT + pixels(column) * CELL.0;
+                let ink = if share(*value) < 0.55 { WHITE } else { BLACK };
+                text(one_decimal(*value), left + CELL.0 / 2, top + CELL.1 / 2, 12, ink, middle)?;
             }
         }
         let below = TOP + rows * CELL.1;

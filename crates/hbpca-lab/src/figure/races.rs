@@ -2,14 +2,14 @@
 
 use super::chart::{Figure, Mark, Panel, Scale, Series};
 use super::palette::style_of;
-use crate::race::{Lane, Race};
+use crate::race::{Clock, Lane, Race};
 
 /// What the abscissa of a race is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Abscissa {
     /// Data read, divided by n.
     Passes,
-    /// Wall-clock seconds.
+    /// Seconds by the race's clock.
     Seconds,
 }
 
@@ -49,7 +49,7 @@ pub fn race_panel(race: &Race, abscissa: Abscissa, field: Field) -> Panel {
         title: format!("{}  (λ₂/λ₁ = {ratio:.4})", race.title),
         x_label: match abscissa {
             Abscissa::Passes => "passes over the data".into(),
-            Abscissa::Seconds => "seconds".into(),
+            Abscissa::Seconds => seconds_label(race.clock).into(),
         },
         y_label: "1 − (w̃ᵀu₁)²".into(),
         x_scale: match abscissa {
@@ -58,6 +58,13 @@ pub fn race_panel(race: &Race, abscissa: Abscissa, field: Field) -> Panel {
         },
         y_scale: Scale::Log,
         series: shown.map(|lane| lane_series(lane, abscissa)).collect(),
+    }
+}
+
+fn seconds_label(clock: Clock) -> &'static str {
+    match clock {
+        Clock::Processor => "processor seconds, one thread",
+        Clock::Wall => "seconds",
     }
 }
 

@@ -73,7 +73,8 @@ pub(super) fn draw(
         root.present().map_err(failed)?;
     }
     let fine = format!("width=\"{wide}\" height=\"{high}\"");
-    Ok(text.replacen(&fine, &format!("width=\"{width}\" height=\"{height}\""), 1))
+    let shown = text.replacen(&fine, &format!("width=\"{width}\" height=\"{height}\""), 1);
+    Ok(dashes(&shown).replace(" opacity=\"1\"", ""))
 }
 
 pub(super) fn heading(root: &Area<'_>, title: &str, note: Option<&str>) -> Result<(), LabError> {
@@ -115,19 +116,9 @@ fn legend_places(entries: &[&Series], width: i32) -> Vec<(i32, i32)> {
 fn draw_entry(area: &Area<'_>, x: i32, y: i32, series: &Series) -> Result<(), LabError> {
     let middle = (y + 8) * FINE;
     let (from, to) = ((x * FINE, middle), ((x + 30) * FINE, middle));
-    let stroke = colour(series).stroke_width(2 * FINE as u32);
-    match (series.mark, series.style.dash) {
-        (Mark::Line, Dash::Solid) => area.draw(&PathElement::new([from, to], stroke)).map_err(failed)?,
-        (Mark::Line, dash) => {
-            let (on, off) = dash_lengths(dash);
-            let mut at = from.0;
-            while at < to.0 {
-                let end = (at + on).min(to.0);
-                area.draw(&PathElement::new([(at, middle), (end, middle)], stroke)).map_err(failed)?;
-                at += on + off;
-            }
-        }
-        _ => {
+    match series.mark {
+        Mark::Line => area.draw(&PathElement::new([from, to], stroke(series))).map_err(failed)?,
+        Mark::Dots | Mark::Bars => {
             let dot = Circle::new((from.0 + 15 * FINE, middle), 4 * FINE, colour(series).filled());
             area.draw(&dot).map_err(failed)?;
         }
@@ -136,12 +127,26 @@ fn draw_entry(area: &Area<'_>, x: i32, y: i32, series: &Series) -> Result<(), La
     area.draw(&Text::new(series.label.clone(), (to.0 + 6 * FINE, middle), style)).map_err(failed)
 }
 
-fn dash_lengths(dash: Dash) -> (i32, i32) {
+/// The width of a line. The backend has no dashes, so while a page is drawn the width also tells the dash; see [`dashes`].
+fn line_width(dash: Dash) -> i32 {
     match dash {
-        Dash::Solid => (1, 0),
-        Dash::Dashed => (10 * FINE, 5 * FINE),
-        Dash::Dotted => (3 * FINE, 5 * FINE),
+        Dash::Solid => 2 * FINE,
+        Dash::Dashed => 2 * FINE + 1,
+        Dash::Dotted => 2 * FINE - 1,
     }
+}
+
+fn stroke(series: &Series) -> ShapeStyle {
+    colour(series).stroke_width(line_width(series.style.dash).unsigned_abs())
+}
+
+/// Gives lines their dashes; one element a line keeps the file small.
+fn dashes(svg: &str) -> String {
+    let width = |dash| format!("stroke-width=\"{}\"", line_width(dash));
+    let broken = |on: i32, off: i32| {
+        format!("{} stroke-dasharray=\"{} {}\"", width(Dash::Solid), on * FINE, off * FINE)
+    };
+    svg.replace(&width(Dash::Dashed), &broken(10, 5)).replace(&width(Dash::Dotted), &broken(3, 5))
 }
 
 fn tick(scale: Scale, value: f64) -> String {
@@ -210,20 +215,20 @@ fn draw_panel(area: &Area<'_>, panel: &Panel) -> Result<(), LabError> {
             }
         }
         let points = drawn(&points);
-        let stroke = colour(series).stroke_width(2 * FINE as u32);
-        match (series.mark, series.style.dash) {
-            (Mark::Line, Dash::Solid) => {
-                chart.draw_series(LineSeries::new(points, stroke)).map_err(failed)?;
+        match series.mark {
+            // Done after one look: a line would have no length.
+            Mark::Line if points.len() == 1 => {
+                let dot = Circle::new(points[0], 4 * FINE, colour(series).filled());
+                chart.draw_series([dot]).map_err(failed)?;
             }
-            (Mark::Line, dash) => {
-                let (on, off) = dash_lengths(dash);
-                chart.draw_series(DashedLineSeries::new(points, on, off, stroke)).map_err(failed)?;
+            Mark::Line => {
+                chart.draw_series(LineSeries::new(points, stroke(series))).map_err(failed)?;
             }
-            (Mark::Dots, _) => {
+            Mark::Dots => {
                 let dot = |point| Circle::new(point, 2 * FINE, colour(series).mix(0.6).filled());
                 chart.draw_series(points.into_iter().map(dot)).map_err(failed)?;
             }
-            (Mark::Bars, _) => {
+            Mark::Bars => {
                 let bar = |(x, y)| {
                     Rectangle::new([(x - 0.38, 0.0), (x + 0.38, y)], colour(series).mix(0.75).filled())
                 };
@@ -232,4 +237,41 @@ fn draw_panel(area: &Area<'_>, panel: &Panel) -> Result<(), LabError> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figure::chart::Style;
+
+    fn line(label: &str, dash: Dash, points: Vec<(f64, f64)>) -> Series {
+        let style = Style { colour: [18, 52, 86], dash };
+        Series { label: label.into(), style, mark: Mark::Line, points, band: None }
+    }
+
+    fn drawn(series: Vec<Series>) -> String {
+        let (x_scale, y_scale) = (Scale::Linear, Scale::Log);
+        let text = |text: &str| text.to_owned();
+        let (title, x_label, y_label) = (text("T"), text("x"), text("y"));
+        let panels = vec![Panel { title, x_label, y_label, x_scale, y_scale, series }];
+        svg(&Figure { title: text("F"), note: None, panels, columns: 1 }).unwrap()
+    }
+
+    #[test]
+    fn a_line_is_one_element_with_its_dash_and_its_entry_in_the_legend_another() {
+        let points = || vec![(1.0, 1e-1), (2.0, 1e-3), (3.0, 1e-8)];
+        let of = |dash| drawn(vec![line("a", dash, points())]);
+        let strokes = |svg: &str| svg.matches("stroke=\"#123456\"").count();
+        let dashed = |svg: &str| svg.matches("stroke-width=\"8\" stroke-dasharray=").count();
+        let [solid, broken, dotted] = [Dash::Solid, Dash::Dashed, Dash::Dotted].map(of);
+        assert_eq!([&solid, &broken, &dotted].map(|svg| strokes(svg)), [2; 3]);
+        assert_eq!([&solid, &broken, &dotted].map(|svg| dashed(svg)), [0, 2, 2]);
+        assert!(broken.contains("\"40 20\"") && dotted.contains("\"12 20\""));
+    }
+
+    #[test]
+    fn a_single_point_is_drawn_as_a_dot() {
+        assert!(drawn(vec![line("a", Dash::Solid, vec![(1.0, 1e-15)])]).contains("<circle"));
+        assert!(!drawn(vec![line("a", Dash::Solid, vec![(1.0, 1e-15), (2.0, 1e-16)])]).contains("<circle"));
+    }
 }

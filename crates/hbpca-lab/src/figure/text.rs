@@ -25,11 +25,20 @@ pub fn significant(value: f64) -> String {
     if !value.is_finite() {
         return if value.is_nan() { "–".to_owned() } else { "∞".to_owned() };
     }
-    let exponent = value.abs().log10().floor() as i32;
+    // The exponent of the rounded number: 0.99999 has that of 1.00.
+    let rounded = format!("{value:.2e}");
+    let (digits, exponent) = rounded.split_once('e').unwrap_or((&rounded, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
     if (-3..6).contains(&exponent) {
         return format!("{value:.*}", usize::try_from(2 - exponent).unwrap_or(0));
     }
-    format!("{:.2}·{}", value / 10.0_f64.powi(exponent), power_of_ten(exponent))
+    format!("{digits}·{}", power_of_ten(exponent))
+}
+
+/// A logarithm with one decimal, without the sign of a rounded zero.
+pub fn one_decimal(value: f64) -> String {
+    let text = format!("{value:.1}");
+    if text == "-0.0" { "0.0".to_owned() } else { text }
 }
 
 /// A whole number with thin spaces between groups of three digits.
@@ -45,9 +54,9 @@ pub fn grouped(value: usize) -> String {
     text
 }
 
-/// A share in per cent.
+/// A share in per cent; number and sign stay on one line.
 pub fn per_cent(share: f64) -> String {
-    format!("{} %", significant(100.0 * share))
+    format!("{}\u{a0}%", significant(100.0 * share))
 }
 
 #[cfg(test)]
@@ -73,10 +82,14 @@ mod tests {
             (1.5e-9, "1.50·10⁻⁹"),
             (f64::INFINITY, "∞"),
             (f64::NAN, "–"),
+            (0.999_99, "1.00"),
+            (9.999e-5, "1.00·10⁻⁴"),
+            (-9.999e7, "-1.00·10⁸"),
         ] {
             assert_eq!(significant(value), text);
         }
-        assert_eq!(per_cent(0.5909), "59.1 %");
+        assert_eq!(per_cent(0.5909), "59.1\u{a0}%");
+        assert_eq!([one_decimal(-0.04), one_decimal(-5.06)], ["0.0", "-5.1"]);
     }
 
     #[test]

@@ -82,9 +82,10 @@ impl Contender {
         matches!(self.solver, SolverKind::PowerM | SolverKind::VrPowerM | SolverKind::VrHbPower)
     }
 
-    /// Whether one step is an epoch: a full pass followed by mini-batches.
-    pub fn has_epochs(self) -> bool {
-        matches!(self.solver, SolverKind::VrPca | SolverKind::VrPowerM | SolverKind::VrHbPower)
+    /// Whether |S| and m enter; the anchored solver chooses its own.
+    pub fn has_batches(self) -> bool {
+        use SolverKind::{Oja, VrHbPower, VrPca, VrPowerM};
+        matches!(self.solver, Oja | VrPca | VrPowerM | VrHbPower)
     }
 }
 

@@ -4,6 +4,7 @@ use crate::experiment::GridSpec;
 use crate::statistics::{log_spaced, mean};
 
 use super::StepScale;
+use super::side_by_side::side_by_side;
 
 /// A step size tried, and what it won.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,20 +27,22 @@ pub struct Search {
 }
 
 /// Searches `grid`. `digits` gives the digits won per pass for a step size and a seed. Where the best point is an end of
-/// the grid, the grid is continued beyond it, at most [`MOST_EXTENSIONS`] times; then the spacing is halved around the best.
-pub fn search<E>(
+/// the grid, the grid is continued beyond it, at most three times; then the spacing is halved around the best.
+/// Tries that do not need each other's outcome run side by side.
+pub fn search<E: Send>(
     grid: &GridSpec,
     scale: StepScale,
     lambda1: f64,
-    mut digits: impl FnMut(f64, u64) -> Result<f64, E>,
+    digits: impl Fn(f64, u64) -> Result<f64, E> + Sync,
 ) -> Result<Search, E> {
     let mut points: Vec<GridPoint> = Vec::new();
-    let mut try_all = |candidates: &[f64], points: &mut Vec<GridPoint>| {
-        for &x in candidates {
-            let eta = scale.eta(x, lambda1);
-            let scores: Vec<f64> =
-                (0..grid.seeds).map(|i| digits(eta, FIRST_SEED + i)).collect::<Result<_, E>>()?;
-            points.push(GridPoint { x, eta, score: mean(&scores) });
+    let try_all = |candidates: &[f64], points: &mut Vec<GridPoint>| {
+        let seeds = || FIRST_SEED..FIRST_SEED + grid.seeds;
+        let tries: Vec<(f64, u64)> =
+            candidates.iter().flat_map(|&x| seeds().map(move |seed| (scale.eta(x, lambda1), seed))).collect();
+        let scores = side_by_side(&tries, |(eta, seed)| digits(*eta, *seed))?;
+        for (&x, scores) in candidates.iter().zip(scores.chunks(seeds().count())) {
+            points.push(GridPoint { x, eta: scale.eta(x, lambda1), score: mean(scores) });
         }
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
         let nothing = GridPoint { x: 1.0, eta: scale.eta(1.0, lambda1), score: 0.0 };
@@ -88,8 +91,10 @@ fn better(a: GridPoint, b: GridPoint) -> GridPoint {
 mod tests {
     use super::*;
     use std::convert::Infallible;
+    use std::sync::Mutex;
 
-    const GRID: GridSpec = GridSpec { smallest: 0.01, largest: 100.0, points: 9, refinements: 2, seeds: 2 };
+    const GRID: GridSpec =
+        GridSpec { smallest: 0.01, largest: 100.0, points: 9, refinements: 2, seeds: 2, budget: 1.0 };
 
     #[test]
     fn the_maximum_of_a_parabola_is_found_to_the_last_spacing() {
@@ -121,15 +126,17 @@ mod tests {
 
     #[test]
     fn scores_are_means_over_seeds_of_the_search_and_ties_go_to_the_smaller_step() {
-        let mut seeds = Vec::new();
+        let seeds = Mutex::new(Vec::new());
         let flat = |_, seed| {
-            seeds.push(seed);
+            seeds.lock().unwrap().push(seed);
             Ok::<_, Infallible>((seed - FIRST_SEED) as f64)
         };
         let found =
             search(&GridSpec { refinements: 0, points: 1, ..GRID }, StepScale::Plain, 1.0, flat).unwrap();
         assert!((found.best.score - 0.5).abs() < f64::EPSILON);
         assert_eq!(found.best, found.points[0]);
-        assert_eq!(seeds[..2], [FIRST_SEED, FIRST_SEED + 1]);
+        let mut seeds = seeds.into_inner().unwrap();
+        seeds.sort_unstable();
+        assert_eq!(seeds, [FIRST_SEED, FIRST_SEED + 1]);
     }
 }

@@ -5,13 +5,14 @@ mod csv;
 mod curve;
 mod grid;
 mod run;
+pub(crate) mod side_by_side;
 mod store;
 
 pub use contender::{Contender, Lambda2, StepScale};
 pub use csv::{looks_csv, searches_csv, seconds_csv};
 pub use curve::Curve;
 pub use grid::{GridPoint, Search, search};
-pub use run::{Look, Run, RunSpec, Track};
+pub use run::{Clock, Look, Run, RunSpec, Track};
 pub use store::RunStore;
 
 use hbpca::SolverKind;
@@ -59,6 +60,8 @@ pub struct Race {
     pub passes: f64,
     /// The error races are compared at.
     pub target: f64,
+    /// What the runs' seconds are.
+    pub clock: Clock,
     /// The solvers.
     pub lanes: Vec<Lane>,
 }
@@ -73,14 +76,11 @@ impl Race {
     ) -> Result<Self, LabError> {
         let (dataset, reference) = (track.dataset, track.reference);
         let batch = spec.batch()?.rows(reference.n)?;
-        let base = |contender| RunSpec {
-            contender,
-            eta: None,
-            batch,
-            epoch: spec.epoch,
-            seed: 0,
-            passes: dataset.passes,
-            floor: spec.floor,
+        let base = |contender: Contender| {
+            // Without mini-batches both figures have the same run; it is made once.
+            let (batch, epoch) = if contender.has_batches() { (batch, spec.epoch) } else { (reference.n, 1) };
+            let (passes, floor, clock) = (dataset.passes, spec.floor, spec.clock);
+            RunSpec { contender, eta: None, batch, epoch, seed: 0, passes, floor, clock }
         };
         let known = spec.extended.iter().filter_map(|name| name.parse::<Contender>().ok());
         let contenders = spec.solvers.iter().map(|c| (*c, false)).chain(known.map(|c| (c, true)));
@@ -89,7 +89,8 @@ impl Race {
             let place = format!("{} {} {}", spec.name, dataset.id, contender);
             let (eta, search) = step_size(spec, &lanes, contender, reference.eigenvalues[0], |eta, seed| {
                 progress.say(&format!("{place}: trying η = {eta:.3e}"));
-                store.obtain(track, &RunSpec { eta: Some(eta), seed, ..base(contender) })
+                let (passes, clock) = (spec.grid.budget * dataset.passes, Clock::Processor);
+                store.obtain(track, &RunSpec { eta: Some(eta), seed, passes, clock, ..base(contender) })
             })?;
             let mut runs = Vec::new();
             for seed in 0..spec.seeds {
@@ -109,6 +110,7 @@ impl Race {
             epoch: spec.epoch,
             passes: dataset.passes,
             target: spec.target,
+            clock: spec.clock,
             lanes,
         })
     }
@@ -126,7 +128,7 @@ fn step_size(
     lanes: &[Lane],
     contender: Contender,
     lambda1: f64,
-    mut run: impl FnMut(f64, u64) -> Result<Run, LabError>,
+    run: impl Fn(f64, u64) -> Result<Run, LabError> + Sync,
 ) -> Result<(Option<f64>, Option<Search>), LabError> {
     let scale = contender.step_scale();
     if scale == StepScale::None {

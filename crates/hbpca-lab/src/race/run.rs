@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use cpu_time::ThreadTime;
 use hbpca::{
     Batch, ColumnStatistics, Covariance, Driver, Event, FitConfig, Limits, MomentumChoice, Outcome, RowMap,
 };
@@ -11,6 +12,27 @@ use super::{Contender, Lambda2};
 use crate::LabError;
 use crate::dataset::Dataset;
 use crate::reference::Reference;
+
+/// What the seconds of a run are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Clock {
+    /// Processor time of the one thread that is used: hardly disturbed by what else the machine does.
+    #[default]
+    Processor,
+    /// Time that passes while all threads are used: what a user waits.
+    Wall,
+}
+
+impl Clock {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Processor => "processor time of the one thread of a run",
+            Self::Wall => "those that pass while a run uses all threads",
+        }
+    }
+}
 
 /// Everything a run depends on besides the data.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -29,6 +51,8 @@ pub struct RunSpec {
     pub passes: f64,
     /// The run stops at this error.
     pub floor: f64,
+    /// What its seconds are.
+    pub clock: Clock,
 }
 
 /// An outer iterate of a run.
@@ -36,7 +60,7 @@ pub struct RunSpec {
 pub struct Look {
     /// Data read, divided by n.
     pub passes: f64,
-    /// Seconds since the start.
+    /// Seconds since the start, by the run's clock.
     pub seconds: f64,
     /// 1 − (wᵀu₁)².
     pub error: f64,
@@ -81,8 +105,18 @@ impl<'a> Track<'a> {
         Ok(Self { dataset, reference, map })
     }
 
-    /// Runs.
+    /// Runs, on one thread where its processor time is asked for.
     pub fn run(&self, spec: &RunSpec) -> Result<Run, LabError> {
+        match spec.clock {
+            Clock::Wall => self.execute(spec),
+            Clock::Processor => {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+                pool.map_err(|error| LabError::Usage(error.to_string()))?.install(|| self.execute(spec))
+            }
+        }
+    }
+
+    fn execute(&self, spec: &RunSpec) -> Result<Run, LabError> {
         let matrix = &self.dataset.matrix;
         let mut config = FitConfig {
             solver: spec.contender.solver,
@@ -100,20 +134,25 @@ impl<'a> Track<'a> {
         }
         let mut solver = config.solver(matrix.n_rows(), matrix.n_cols())?;
         let mut operator = Covariance::with_map(matrix, self.map.clone());
-        let mut stop_at_floor = |event: &Event<'_>| match event {
-            Event::Looked { record, .. } if record.error.is_some_and(|error| error <= spec.floor) => {
-                ControlFlow::Break(())
-            }
-            _ => ControlFlow::Continue(()),
+        let begun = ThreadTime::now();
+        let mut seconds = Vec::new();
+        let mut time_and_stop_at_floor = |event: &Event<'_>| {
+            let Event::Looked { record, .. } = event else { return ControlFlow::Continue(()) };
+            seconds.push(match spec.clock {
+                Clock::Wall => record.seconds,
+                Clock::Processor => begun.elapsed().as_secs_f64(),
+            });
+            let at_floor = record.error.is_some_and(|error| error <= spec.floor);
+            if at_floor { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let limits = Limits { tol: 0.0, max_passes: spec.passes, ..Limits::default() };
         let report = Driver::new(limits)
             .reference(&self.reference.u1)
-            .observer(&mut stop_at_floor)
+            .observer(&mut time_and_stop_at_floor)
             .run(&mut *solver, &mut operator)?;
-        let looks = report.history.iter().map(|record| Look {
+        let looks = report.history.iter().zip(seconds).map(|(record, seconds)| Look {
             passes: record.passes,
-            seconds: record.seconds,
+            seconds,
             // An iterate that is no longer a number has lost everything.
             error: record.error.filter(|error| error.is_finite()).map_or(1.0, |error| error.max(spec.floor)),
             lambda2: record.lambda2,

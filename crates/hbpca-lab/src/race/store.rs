@@ -16,7 +16,7 @@ pub struct RunStore {
 }
 
 /// Raised when the meaning of a kept run changes.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 #[derive(Serialize)]
 struct Inputs<'a> {

@@ -1,7 +1,8 @@
 //! Panels and heat maps as interactive charts of the plotly library.
 
 use plotly::common::{
-    ColorScale, ColorScaleElement, DashType, Fill, HoverInfo, Line, Marker, MarkerSymbol, Mode, Title,
+    ColorBar, ColorScale, ColorScaleElement, DashType, Fill, HoverInfo, Line, Marker, MarkerSymbol, Mode,
+    Title,
 };
 use plotly::configuration::DisplayModeBar;
 use plotly::layout::{Axis, AxisType, HoverMode, Layout, Margin};
@@ -9,7 +10,7 @@ use plotly::{Bar, Configuration, HeatMap as HeatTrace, Plot, Scatter};
 
 use crate::figure::chart::{Dash, HeatMap, Mark, Panel, Scale, Series};
 use crate::figure::heat_map::{position, shade};
-use crate::figure::text::significant;
+use crate::figure::text::{power_of_ten, significant};
 
 const CLEAR: &str = "rgba(0,0,0,0)";
 
@@ -74,9 +75,7 @@ fn axis(label: &str, scale: Scale) -> Axis {
     let axis = Axis::new().title(Title::with_text(label)).auto_margin(true).zero_line(false);
     match scale {
         Scale::Linear => axis,
-        Scale::Log => {
-            axis.type_(AxisType::Log).exponent_format(plotly::common::ExponentFormat::Power).dtick(1.0)
-        }
+        Scale::Log => axis.type_(AxisType::Log).exponent_format(plotly::common::ExponentFormat::Power),
     }
 }
 
@@ -100,17 +99,23 @@ fn configuration() -> Configuration {
 
 /// A heat map as the JSON of a chart, the marks as rings.
 pub fn heat_map_json(map: &HeatMap) -> String {
+    let hover: Vec<Vec<String>> = map
+        .y
+        .iter()
+        .map(|y| map.x.iter().map(|x| format!("x = {}<br>|S| = {y}", significant(*x))).collect())
+        .collect();
     let columns: Vec<f64> = (0..map.x.len()).map(|i| i as f64).collect();
     let rows: Vec<f64> = (0..map.y.len()).map(|i| i as f64).collect();
     let anchors = (0..=8).map(|i| {
         let [r, g, b] = shade(f64::from(i) / 8.0);
         ColorScaleElement(f64::from(i) / 8.0, format!("rgb({r},{g},{b})"))
     });
-    let names: Vec<String> = map.x.iter().map(|x| significant(*x)).collect();
     let heat = HeatTrace::new(columns.clone(), rows.clone(), map.values.clone())
         .name("final error")
         .color_scale(ColorScale::Vector(anchors.collect()))
-        .hover_template("x = %{x}<br>|S| = %{y}<br>log₁₀ error %{z:.2f}");
+        .color_bar(ColorBar::new().title(Title::with_text("log₁₀ error")).outline_width(0))
+        .text_matrix(hover)
+        .hover_template("%{text}<br>log₁₀ error %{z:.2f}<extra></extra>");
     let (mut mark_x, mut mark_y) = (Vec::new(), Vec::new());
     for (row, mark) in map.marks.iter().enumerate() {
         if let Some(x) = mark.and_then(|mark| position(&map.x, mark)) {
@@ -124,13 +129,15 @@ pub fn heat_map_json(map: &HeatMap) -> String {
         .name("theory's best step")
         .mode(Mode::Markers)
         .marker(ring)
+        .clip_on_axis(false)
         .hover_info(HoverInfo::Name);
     let mut plot = Plot::new();
     plot.add_trace(heat);
     plot.add_trace(marks);
-    let named = |label: &str, values: Vec<f64>, names: Vec<String>| {
+    let (ticks, names) = powers_of_ten(&map.x);
+    let named = |label: &str, cells: usize, values: Vec<f64>, names: Vec<String>| {
         // Cells reach half a step beyond their centres.
-        let range = vec![-0.5, values.len() as f64 - 0.5];
+        let range = vec![-0.5, cells as f64 - 0.5];
         let axis = Axis::new().title(Title::with_text(label)).auto_margin(true).range(range);
         axis.tick_values(values).tick_text(names)
     };
@@ -140,11 +147,20 @@ pub fn heat_map_json(map: &HeatMap) -> String {
             .margin(Margin::new().left(64).right(12).top(12).bottom(48))
             .paper_background_color(CLEAR)
             .plot_background_color(CLEAR)
-            .x_axis(named(&map.x_label, columns, names))
-            .y_axis(named(&map.y_label, rows, map.y.clone())),
+            .x_axis(named(&map.x_label, columns.len(), ticks, names))
+            .y_axis(named(&map.y_label, rows.len(), rows, map.y.clone())),
     );
     plot.set_configuration(configuration());
     plot.to_json()
+}
+
+/// The columns that are whole powers of ten and their names: a narrow page has room for no more. All columns where none is.
+fn powers_of_ten(x: &[f64]) -> (Vec<f64>, Vec<String>) {
+    let whole = |x: f64| (x.log10() - x.log10().round()).abs() < 1e-9;
+    let any = x.iter().any(|x| whole(*x));
+    let shown = x.iter().enumerate().filter(|(_, x)| whole(**x) || !any);
+    let name = |x: f64| if any { power_of_ten(x.log10().round() as i32) } else { significant(x) };
+    shown.map(|(i, x)| (i as f64, name(*x))).unzip()
 }
 
 /// The library's script in its tag, from the dependency that carries it. Its second script, for typeset formulas, is not needed.
@@ -158,6 +174,14 @@ pub fn library_script() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_are_named_by_powers_of_ten_where_there_are_any() {
+        let (ticks, names) = powers_of_ten(&[0.01, 0.031_6, 0.1, 0.316, 1.0]);
+        assert_eq!((ticks, names.join(" ")), (vec![0.0, 2.0, 4.0], "10⁻² 10⁻¹ 1".to_owned()));
+        let (ticks, names) = powers_of_ten(&[0.03, 3.0]);
+        assert_eq!((ticks, names.join(" ")), (vec![0.0, 1.0], "0.0300 3.00".to_owned()));
+    }
 
     #[test]
     fn the_library_comes_along_once_and_without_an_address() {

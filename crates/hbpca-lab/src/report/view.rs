@@ -138,9 +138,10 @@ pub fn race_group(name: &str, title: &str, races: &[Race]) -> Group {
         let seeds = race.lanes.first().map_or(0, |lane| lane.runs.len());
         format!(
             "Error gap 1 − (w̃ᵀu₁)² of the outer iterates; m = {}; lines are means of log₁₀ over {seeds} seeds, bands one \
-             standard deviation of log₁₀ to either side. Untick a solver above to hide it; drag to zoom, \
-             double-click to zoom out.",
-            race.epoch
+             standard deviation of log₁₀ to either side. Seconds are {}. Untick a solver above to hide it; drag to zoom, \
+             double-click to zoom out; with the keyboard: + and − zoom, arrows move, 0 goes back.",
+            race.epoch,
+            race.clock.words()
         )
     });
     Group { title: title.into(), caption, charts: races.iter().map(chart).collect() }

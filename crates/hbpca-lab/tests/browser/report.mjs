@@ -76,6 +76,33 @@ try {
     check(await title() !== passes && /seconds/.test(await title()), `the abscissa switches (${passes} → ${await title()})`);
     await page.locator("input[name=abscissa][value=passes]").check();
 
+    const type = () => page.evaluate(id => document.getElementById(id).layout.xaxis.type, race.id);
+    const even = await type();
+    await page.locator("#logarithmic").check();
+    check(even === "linear" && await type() === "log", `the abscissa becomes logarithmic (${even} → ${await type()})`);
+    await page.locator("#logarithmic").uncheck();
+
+    const range = () => page.evaluate(id => document.getElementById(id)._fullLayout.xaxis.range.map(Number), race.id);
+    const width = ([low, high]) => high - low;
+    const whole = await range();
+    await page.locator(`#${race.id}`).focus();
+    await page.keyboard.press("+");
+    await page.waitForTimeout(200);
+    const zoomed = await range();
+    check(width(zoomed) < 0.8 * width(whole), `the keyboard zooms a chart (${whole} → ${zoomed})`);
+    await page.keyboard.press("0");
+    await page.waitForTimeout(200);
+    check(Math.abs(width(await range()) - width(whole)) < 1e-9 * width(whole), "and brings it back");
+    const area = await page.locator(`#${race.id} .nsewdrag`).first().boundingBox();
+    await page.mouse.move(area.x + 0.3 * area.width, area.y + 0.3 * area.height);
+    await page.mouse.down();
+    await page.mouse.move(area.x + 0.7 * area.width, area.y + 0.7 * area.height, { steps: 6 });
+    await page.mouse.up();
+    await page.waitForTimeout(200);
+    check(width(await range()) < 0.5 * width(whole), "dragging zooms a chart");
+    await page.keyboard.press("0");
+    await page.waitForTimeout(200);
+
     await page.locator(`#${race.id}`).scrollIntoViewIfNeeded();
     const point = await page.evaluate(id => {
       const points = document.getElementById(id).querySelectorAll(".scatterlayer .trace .points path");
@@ -96,10 +123,20 @@ try {
   const widths = await narrow.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
   check(widths[0] <= widths[1], `no horizontal scrolling at 400 px (content ${widths[0]}, window ${widths[1]})`);
   if (screenshots) {
-    await narrow.screenshot({ path: `${screenshots}/narrow-dark.png` });
-    const dark = await open({ viewport: { width: 1280, height: 900 }, colorScheme: "dark" });
-    await dark.screenshot({ path: `${screenshots}/dark.png`, fullPage: true });
+    await narrow.screenshot({ path: `${screenshots}/narrow-dark.png`, fullPage: true });
+    const night = await open({ viewport: { width: 1280, height: 900 }, colorScheme: "dark" });
+    await night.screenshot({ path: `${screenshots}/dark.png`, fullPage: true });
   }
+  const printed = await open({ viewport: { width: 1000, height: 1400 }, colorScheme: "dark" });
+  const ink = () => printed.evaluate(() => document.querySelector(".chart .xtitle")?.style.fill);
+  const light = await ink();
+  await printed.evaluate(() => window.dispatchEvent(new Event("beforeprint")));
+  const dark = await ink();
+  const closed = await printed.evaluate(() => document.querySelectorAll("details.claim:not([open])").length);
+  check(light !== dark && dark === "rgb(0, 0, 0)" && closed === 0, `printing a dark page is black on white (${light} → ${dark})`);
+  await printed.evaluate(() => window.dispatchEvent(new Event("afterprint")));
+  check(await ink() === light, "and the page is dark again afterwards");
+  if (screenshots) await printed.pdf({ path: `${screenshots}/print.pdf`, format: "A4", printBackground: false });
   check(complaints.length === 0, `no errors on the console and nothing fetched ${complaints.join(" | ")}`);
 } finally {
   await browser.close();

@@ -2,7 +2,7 @@
 
 use hbpca::Outcome;
 use hbpca_lab::findings::{claims, table1};
-use hbpca_lab::race::{Curve, Lane, Look, Race, Run};
+use hbpca_lab::race::{Clock, Curve, Lane, Look, Race, Run};
 use hbpca_lab::reference::Reference;
 use hbpca_lab::report::view::{claim_views, describe, solver_views};
 
@@ -46,6 +46,7 @@ fn race(experiment: &str, batch: usize, factors: &[(&str, f64)]) -> Race {
         epoch: 1000 / batch,
         passes: 19.0,
         target: 1e-10,
+        clock: Clock::Processor,
         lanes: factors.iter().map(lane).collect(),
     }
 }
