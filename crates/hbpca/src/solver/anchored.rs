@@ -96,11 +96,12 @@ pub struct Anchored {
 struct InnerLoop {
     m: usize,
     tau: f64,
+    /// m at most.
+    longest: usize,
 }
 
 impl InnerLoop {
-    const FIRST: Self = Self { m: 3, tau: 0.5 };
-    const LONGEST: usize = 9;
+    const FIRST: Self = Self { m: 3, tau: 0.5, longest: 9 };
 
     fn eta(self, theta: f64) -> f64 {
         if theta > 0.0 { self.tau / (self.tau + theta) } else { 0.5 }
@@ -111,9 +112,9 @@ impl InnerLoop {
     fn adapted(self, predicted: f64, measured: f64) -> Self {
         let share = measured.ln() / predicted.min(0.999).ln();
         if share < 0.25 {
-            Self { m: (self.m / 2).max(1), tau: self.tau / 2.0 }
+            Self { m: (self.m / 2).max(1), tau: self.tau / 2.0, ..self }
         } else if share > 0.75 {
-            Self { m: (self.m + 1).min(Self::LONGEST), tau: (self.tau * 1.5).min(4.0) }
+            Self { m: (self.m + 1).min(self.longest), tau: (self.tau * 1.5).min(4.0), ..self }
         } else {
             self
         }
@@ -155,6 +156,13 @@ impl Anchored {
             residual: f64::INFINITY,
             steps: 0,
         })
+    }
+
+    /// At most m steps from look to look; with m = 1 there is line 4 alone and no mini-batch.
+    #[must_use]
+    pub fn with_longest_epoch(mut self, m: usize) -> Self {
+        self.inner = InnerLoop { m: self.inner.m.min(m.max(1)), longest: m.max(1), ..self.inner };
+        self
     }
 
     /// Draws the start sample and the mini-batches from these rows alone, ascending: what is at hand when the rest is on
