@@ -1,8 +1,8 @@
 //! The compiled half of the Python package: borrows arrays, calls the core, hands results back.
 //!
-//! In the order of a call: [`input`] borrows the rows, [`settings`] turns keywords into a [`hbpca::FitConfig`],
-//! [`components`] finds out how many components are meant, [`run`] computes while Python stays responsive, [`fitted`] is the
-//! result and [`snapshot`] one that is not final. [`scores`], [`files`] and [`analysis`] bind the maps to scores, the readers and the theory. [`errors`] is the one
+//! In the order of a call: `input` borrows the rows, `settings` turns keywords into a [`hbpca::FitConfig`],
+//! `components` finds out how many components are meant, `run` computes while Python stays responsive, `fitted` is the
+//! result and `snapshot` one that is not final. `scores`, `files` and `analysis` bind the maps to scores, the readers and the theory. `errors` is the one
 //! place where errors become exceptions. No numerics live here.
 
 use pyo3::prelude::*;

@@ -7,7 +7,7 @@ use crate::matrix::Real;
 ///
 /// # Safety
 ///
-/// Every method may only be called on a processor that has the level's instructions, which [`run`] makes sure of,
+/// Every method may only be called on a processor that has the level's instructions, which [`Arithmetic::run`] makes sure of,
 /// and inside [`Lanes::enter`], so that the code is compiled for them. Pointers must be readable (writable) for the
 /// lanes that the method touches; no alignment is asked for.
 pub trait Lanes: Copy {

@@ -182,7 +182,7 @@ unsafe fn pack_row<T: Real, L: Lanes>(
     }
 }
 
-/// tile[j][i] += Σ_r left[r][i]·right[r][j] for W rows i and G columns j.
+/// `tile[j][i] += Σ_r left[r][i]·right[r][j]` for W rows i and G columns j.
 #[inline(always)]
 unsafe fn add_tile<L: Lanes, const G: usize>(
     left: *const L::Number,
