@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let pool: Vec<usize> = (0..n).step_by(10).collect();
         let anchored = |sizes, seed| Anchored::new(n, d, k, sizes, seed, None);
         let print = |what: &str, counts: [f64; 2]| {
-            println!("{name:<14} {what:<34} {:>8.2} {:>8.2}", counts[0], counts[1])
+            println!("{name:<14} {what:<34} {:>8.2} {:>8.2}", counts[0], counts[1]);
         };
         print("krylov", largest(seeds, |seed| passes(&mut krylov(seed)?, &mut operator, &reference, false))?);
         print(
