@@ -27,6 +27,16 @@ impl Tall {
         MatRef::from_column_major_slice(&self.values, self.d, self.len())
     }
 
+    /// The same vectors, coordinate by coordinate.
+    pub(crate) fn to_block(&self) -> Block {
+        let (d, a) = (self.d, self.len());
+        let mut block = Block::zeros(d, a);
+        for (c, column) in self.values.chunks_exact(d.max(1)).enumerate() {
+            block.values_mut().iter_mut().skip(c).step_by(a).zip(column).for_each(|(to, x)| *to = *x);
+        }
+        block
+    }
+
     /// Makes room for `more` vectors, so that appending them moves nothing.
     pub(crate) fn reserve(&mut self, more: usize) {
         self.values.reserve_exact(more * self.d);
@@ -93,6 +103,9 @@ mod tests {
                     blocks.iter().flat_map(|b| &b.values()[j * b.p()..(j + 1) * b.p()]).copied().collect();
                 assert_eq!(row, want);
             }
+            let mut again = Tall::empty(d);
+            again.append(&tall.to_block());
+            assert_eq!(again.view(), tall.view());
             let s = Mat::from_fn(6, 4, |i, j| (i * 4 + j) as f64 / 7.0);
             let want = product(tall.view(), s.as_ref());
             let norm = gram(view(&want), view(&want)).norm_max();

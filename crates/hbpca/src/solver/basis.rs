@@ -101,8 +101,7 @@ impl RitzBasis {
 
     /// Computes the images anew: one pass, and all rounding gathered so far is gone.
     pub(super) fn refresh(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        let all = Mat::<f64>::identity(self.len(), self.len());
-        let (q, mut z) = (product(self.q.view(), all.as_ref()), Block::zeros(0, 0));
+        let (q, mut z) = (self.q.to_block(), Block::zeros(0, 0));
         operator.apply(&q, &mut z)?;
         *self = Self::empty(operator.dim());
         self.append(&q, &z, operator.image_rounding())

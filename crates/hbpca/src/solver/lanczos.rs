@@ -177,7 +177,7 @@ impl Lanczos {
 
     /// The basis as a block, for [`refresh`](Self::refresh).
     pub(super) fn vectors(&self) -> Block {
-        product(self.q.view(), Mat::<f64>::identity(self.len(), self.len()).as_ref())
+        self.q.to_block()
     }
 
     /// Takes Z = CQ, computed anew, for the images of the basis.
