@@ -44,8 +44,8 @@ pub use driver::{Driver, Limits, Outcome, Report};
 pub use error::Error;
 pub use fit::{Fit, FitConfig, MomentumChoice, SolverKind};
 pub use matrix::{
-    Centering, ColumnStatistics, Csr, Dense, Matrix, Preprocessing, Real, Replacement, RowMap, Sampler,
-    Scaling,
+    Centering, ColumnStatistics, Csr, Dense, Matrix, Preprocessing, Real, Replacement, RowChunks, RowMap,
+    Sampler, Scaling,
 };
 pub use model::{Model, Summary, Whitening};
 pub use observe::{CancelToken, Event, Observer, Record};

@@ -4,12 +4,14 @@
 //! gathered in one stable pass, a [`Preprocessing`] turns them into the implicit map x ↦ D⁻¹(x − μ), and a
 //! [`Sampler`] draws mini-batches of row numbers.
 
+mod chunks;
 mod csr;
 mod dense;
 mod preprocessing;
 mod sampler;
 mod statistics;
 
+pub use chunks::RowChunks;
 pub use csr::Csr;
 pub use dense::Dense;
 pub use preprocessing::{Centering, Preprocessing, RowMap, Scaling};

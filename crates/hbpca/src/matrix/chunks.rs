@@ -1,0 +1,37 @@
+//! Rows that lie elsewhere and are read chunk by chunk.
+
+use std::ops::Range;
+
+use super::Matrix;
+use crate::Error;
+
+/// A matrix on disk (or anywhere else) that can be read in pieces, any number of times.
+///
+/// Chunks are runs of rows that follow each other, cut where the storage likes to be read: reading all of them in order is
+/// one pass at the speed of the device.
+pub trait RowChunks: Send {
+    /// n, the number of observations.
+    fn n_rows(&self) -> usize;
+
+    /// d, the number of features.
+    fn n_cols(&self) -> usize;
+
+    /// Entries stored: n·d for dense rows, explicit entries for compressed ones.
+    fn nnz(&self) -> usize;
+
+    /// Whether rows are compressed.
+    fn is_sparse(&self) -> bool;
+
+    /// Bytes of one pass.
+    fn bytes(&self) -> u64;
+
+    /// Chunk i holds rows `starts[i]..starts[i + 1]`; the first number is 0, the last is n.
+    fn starts(&self) -> &[usize];
+
+    /// The rows of chunk i, checked in every way the storage allows. `recycled` is a chunk read before, whose memory may be
+    /// used again.
+    fn read_chunk(&mut self, i: usize, recycled: Option<Matrix<'static>>) -> Result<Matrix<'static>, Error>;
+
+    /// Some rows that follow each other, within a chunk or across several: for samples and mini-batches.
+    fn read_rows(&mut self, rows: Range<usize>) -> Result<Matrix<'static>, Error>;
+}
