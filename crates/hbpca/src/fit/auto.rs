@@ -1,66 +1,100 @@
-//! Which solver is cheapest: a model of the arithmetic.
+//! Which solver is cheapest: a model of what each would compute and read.
 //!
-//! All three candidates spend their time in fused multiply-adds on data that streams by, so that what decides between them
-//! is a ratio of operation counts, which hardly depends on the machine. The efficiencies below are measured ratios against a
-//! matrix–matrix product (`cargo run --release --example pass_speed`).
-
-use crate::Matrix;
-use crate::solver::{KrylovSizes, SMALLEST_PARTIAL};
+//! ```text
+//! krylov       passes · max(2·entries·p multiply-adds, bytes from memory) + vector work + a last pass in f64
+//! covariance   n·d²/2 multiply-adds + the eigen-solve
+//! ```
+//!
+//! Speeds are [typical ones](Speeds::TYPICAL), of which only ratios matter. Where the work is long enough to be worth a third
+//! of a second, and the estimates are close enough for it to matter, they are measured.
 
 use super::SolverKind;
+use super::speeds::Speeds;
+use crate::Matrix;
+use crate::solver::{KrylovSizes, solves_partially};
 
-/// Multiply-adds of a fused pass take this much longer than those of a matrix–matrix product.
-const DENSE_PASS: f64 = 2.0;
-/// The same for compressed rows, whose entries are scattered.
-const SPARSE_PASS: f64 = 12.0;
-/// A full dense eigen-solve: about 9d³ multiply-adds at a tenth of the speed of a product.
-const EIGEN_SOLVE: f64 = 90.0;
+/// A full dense eigen-solve takes about as long as so many times d³ multiply-adds of a pass in f64.
+const EIGEN_SOLVE: f64 = 6.0;
+/// Bytes per nanosecond that all threads together read from memory.
+const MEMORY: f64 = 15.0;
 /// Numbers that C may take (1 GiB).
 const MOST_NUMBERS: usize = 1 << 27;
+/// Seconds of work from which measuring pays.
+const LONG: f64 = 5.0;
+/// Estimates that differ by more than this factor leave no doubt.
+const CLEAR: f64 = 3.0;
 
 /// The cheaper of `covariance` and `krylov` in memory, and the reason in words.
 ///
 /// `anchored` reads the data least often but computes more on each look: it is the choice where a look means reading a disk
 /// or a network, never for a matrix in memory.
 pub(super) fn choose(matrix: &Matrix<'_>, k: usize) -> (SolverKind, String) {
-    let (n, d, entries) = (matrix.n_rows() as f64, matrix.n_cols() as f64, matrix.nnz() as f64);
-    let sizes = if matrix.is_sparse() { KrylovSizes::suiting_sparse(k) } else { KrylovSizes::suiting(k) };
-    let p = sizes.block.min(matrix.n_cols()) as f64;
-    // Passes grow slowly with k; between 6 and 12 on every data set measured.
-    let passes = (6.0 + (k as f64).ln_1p() * 2.0).min((d / p).ceil() + 1.0);
-    let pass = 2.0 * entries * p * if matrix.is_sparse() { SPARSE_PASS } else { DENSE_PASS };
-    let vectors = 4.0 * d * p * passes * p;
-    let krylov = passes * (pass + vectors);
-    let dense_solve = EIGEN_SOLVE * d.powi(3);
-    let partial_solve = 20.0 * 2.0 * d * d * p * DENSE_PASS;
-    let covariance = n * d * d / 2.0 + dense_solve.min(partial_solve.max(1e6));
-    let fits = matrix.n_cols().checked_mul(matrix.n_cols()).is_some_and(|numbers| numbers <= MOST_NUMBERS);
-    let giga = 1e-9;
-    if !fits {
-        let reason =
-            format!("a covariance of {d} columns would need {:.0} GiB", d * d * 8.0 / (1_u64 << 30) as f64);
-        return (SolverKind::Krylov, reason);
+    let d = matrix.n_cols();
+    if d.checked_mul(d).is_none_or(|numbers| numbers > MOST_NUMBERS) {
+        let size = (d as f64).powi(2) * 8.0 / (1_u64 << 30) as f64;
+        return (SolverKind::Krylov, format!("a covariance of {d} columns would need {size:.0} GiB"));
     }
-    let (chosen, word) = if covariance <= krylov {
-        (SolverKind::Covariance, "against")
-    } else {
-        (SolverKind::Krylov, "where")
-    };
-    let reason = match chosen {
-        SolverKind::Covariance => {
-            format!(
-                "forming C costs about {:.2} G multiply-adds {word} {:.2} for krylov",
-                covariance * giga,
-                krylov * giga
-            )
+    let mut cost = Cost::new(matrix, k, Speeds::TYPICAL);
+    let close = cost.krylov < CLEAR * cost.covariance && cost.covariance < CLEAR * cost.krylov;
+    if close
+        && cost.krylov.min(cost.covariance) > LONG
+        && let Ok(speeds) = Speeds::here()
+    {
+        cost = Cost::new(matrix, k, speeds);
+    }
+    cost.verdict()
+}
+
+/// Estimated seconds.
+struct Cost {
+    krylov: f64,
+    passes: f64,
+    covariance: f64,
+    speeds: Speeds,
+}
+
+impl Cost {
+    fn new(matrix: &Matrix<'_>, k: usize, speeds: Speeds) -> Self {
+        let (n, d, k) = (matrix.n_rows() as f64, matrix.n_cols() as f64, k as f64);
+        let entries = matrix.nnz() as f64;
+        let threads = rayon::current_num_threads() as f64;
+        let sparse = matrix.is_sparse();
+        let sizes = if sparse { KrylovSizes::suiting_sparse } else { KrylovSizes::suiting }(k as usize);
+        let p = (sizes.block as f64).min(d);
+        // As counted on the data sets of docs/benchmarks.md; after d/p of them the basis is full.
+        let passes = (7.0 + 0.4 * k).min((d / p).ceil() + 1.0);
+        let coarse = if matches!(matrix, Matrix::DenseF32(_)) { speeds.coarse } else { speeds.double };
+        let (early, last) = if sparse { (speeds.sparse, speeds.sparse) } else { (coarse, speeds.double) };
+        // Short rows leave lanes empty and sums to be gathered.
+        let filled = d / (d + 40.0);
+        let read = matrix.bytes_per_pass() as f64 / MEMORY;
+        let pass = |width: f64, speed: f64| (2.0 * entries * width / (speed * filled * threads)).max(read);
+        let vectors = 4.0 * d * p * (sizes.memory as f64).min(passes * p) / speeds.sparse;
+        let krylov = passes * (pass(p, early) + vectors) + pass(p.max(k), last);
+        let full_solve = EIGEN_SOLVE * d.powi(3) / speeds.double;
+        let steps = 25.0;
+        let wide = (k + k / 2.0).max(8.0);
+        let partial_solve = steps * (2.0 * d * d * wide + EIGEN_SOLVE * (6.0 * wide).powi(3)) / speeds.double;
+        let solve = if solves_partially(matrix.n_cols(), k as usize) { partial_solve } else { full_solve };
+        let covariance = (n * d * d / 2.0 / (speeds.form * filled * threads)).max(read) + solve;
+        Self { krylov: krylov * 1e-9, passes, covariance: covariance * 1e-9, speeds }
+    }
+
+    fn verdict(&self) -> (SolverKind, String) {
+        let Self { krylov, passes, covariance, .. } = self;
+        let speeds = if self.speeds.measured { "speeds measured here" } else { "typical speeds" };
+        if covariance <= krylov {
+            let reason = format!(
+                "forming C takes about {covariance:.2} s against {krylov:.2} s of krylov, at {speeds}"
+            );
+            (SolverKind::Covariance, reason)
+        } else {
+            let reason = format!(
+                "{passes:.0} passes of about {krylov:.2} s where forming C would take {covariance:.2} s, at {speeds}"
+            );
+            (SolverKind::Krylov, reason)
         }
-        _ => format!(
-            "about {:.2} G multiply-adds {word} forming C would cost {:.2}",
-            krylov * giga,
-            covariance * giga
-        ),
-    };
-    (chosen, reason)
+    }
 }
 
 /// Components to ask `covariance` for first where a share of the variance is wanted, and `k` would be the next guess.
@@ -71,7 +105,7 @@ pub(super) fn first_k_of_share(matrix: &Matrix<'_>, k: usize) -> usize {
     let (n, d) = (matrix.n_rows(), matrix.n_cols());
     let solve = EIGEN_SOLVE * (d as f64).powi(3);
     let guesses = 4.0 * n as f64 * (d as f64).powi(2) / 2.0;
-    if d < SMALLEST_PARTIAL || solve <= guesses { n.min(d) } else { k }
+    if !solves_partially(d, k) || solve <= guesses { n.min(d) } else { k }
 }
 
 #[cfg(test)]
@@ -97,6 +131,10 @@ mod tests {
         assert_eq!(choose(&narrow, 1).0, SolverKind::Covariance);
         let wide: Matrix = Dense::new(vec![1.0_f32; 100 * 3000], 100, 3000).unwrap().into();
         assert_eq!(choose(&wide, 1).0, SolverKind::Krylov);
+        // Pictures: few components by passes, half of all by forming C.
+        let pictures: Matrix = Dense::new(vec![1.0_f32; 20_000 * 784], 20_000, 784).unwrap().into();
+        assert_eq!(choose(&pictures, 10).0, SolverKind::Krylov);
+        assert_eq!(choose(&pictures, 390).0, SolverKind::Covariance);
         let text: Matrix =
             Csr::new(50_000, vec![0, 1, 2], vec![7, 49_999], vec![1.0_f32, 1.0]).unwrap().into();
         let (solver, reason) = choose(&text, 10);

@@ -2,6 +2,7 @@
 
 mod auto;
 mod kind;
+mod speeds;
 
 pub use kind::SolverKind;
 
@@ -196,7 +197,7 @@ impl FitConfig {
         let mut run = self.clone();
         let mut read = RowsRead::default();
         let (report, chosen_because) = loop {
-            let (solver, chosen_because) = run.choose(matrix);
+            let (solver, chosen_because) = self.choose(matrix, run.k);
             run.solver = solver;
             if solver == SolverKind::Covariance && run.variance_share.is_some() {
                 run.k = auto::first_k_of_share(matrix, run.k);
@@ -244,10 +245,10 @@ impl FitConfig {
         })
     }
 
-    /// The solver to run, and why.
-    fn choose(&self, matrix: &Matrix<'_>) -> (SolverKind, String) {
+    /// The solver to run for k components, and why.
+    fn choose(&self, matrix: &Matrix<'_>, k: usize) -> (SolverKind, String) {
         match self.solver {
-            SolverKind::Auto => auto::choose(matrix, self.k),
+            SolverKind::Auto => auto::choose(matrix, k),
             chosen => (chosen, "asked for".to_owned()),
         }
     }

@@ -10,6 +10,7 @@ mod csr;
 mod dense;
 mod lanes;
 mod level;
+pub(crate) mod narrow;
 mod panel;
 #[cfg(test)]
 mod plain;

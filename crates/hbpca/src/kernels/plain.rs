@@ -124,3 +124,25 @@ pub(crate) fn summarise_rows<T: Real>(
     }
     weight
 }
+
+/// AᵀB, p×q.
+pub(crate) fn gram(a: &[f64], p: usize, b: &[f64], q: usize) -> Vec<f64> {
+    let mut out = vec![0.0; p * q];
+    for (a, b) in a.chunks_exact(p).zip(b.chunks_exact(q)) {
+        for at in 0..p * q {
+            out[at] += a[at / q] * b[at % q];
+        }
+    }
+    out
+}
+
+/// W + AH.
+pub(crate) fn add_product(w: &[f64], r: usize, a: &[f64], p: usize, h: &[f64]) -> Vec<f64> {
+    let mut out = w.to_vec();
+    for (w, a) in out.chunks_exact_mut(r).zip(a.chunks_exact(p)) {
+        for c in 0..r {
+            w[c] += (0..p).map(|j| a[j] * h[j * r + c]).sum::<f64>();
+        }
+    }
+    out
+}

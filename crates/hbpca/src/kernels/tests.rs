@@ -5,7 +5,7 @@
 //! the twin makes of absolute values.
 
 use super::symmetric::Triangle;
-use super::{Arithmetic, Level, RowSet, RowWeights, csr, dense, plain, summary};
+use super::{Arithmetic, Level, RowSet, RowWeights, csr, dense, narrow, plain, summary};
 use crate::matrix::{Csr, Dense, Real};
 
 /// 2γₘ for sums of m terms, each with the roundings of two products and a weight.
@@ -407,6 +407,38 @@ fn triangles_agree_with_the_formula() {
                     check_triangle::<f64, f64>(level, d, n, choice);
                     check_triangle::<f32, f32>(level, d, n, choice);
                     check_triangle::<f64, f32>(level, d, n, choice);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn products_of_narrow_blocks_agree_with_the_formulas() {
+    let widths: &[usize] = if cfg!(miri) { &[1, 3, 9] } else { &[1, 2, 3, 5, 7, 8, 9, 12, 15, 16, 17, 40] };
+    at_each_level(|level| {
+        for (&p, &q) in widths.iter().flat_map(|p| widths.iter().map(move |q| (p, q))) {
+            for rows in [0, 1, 7, 8, 9, 33] {
+                for integers in [true, false] {
+                    let mut numbers = Numbers::new((p * 1000 + q * 50 + rows) as u64, integers);
+                    let (a, b): (Vec<f64>, Vec<f64>) = (numbers.take(rows * p), numbers.take(rows * q));
+                    let h: Vec<f64> = numbers.take(p * q);
+                    let absolute = |x: &[f64]| x.iter().map(|x| x.abs()).collect::<Vec<f64>>();
+                    let check = |got: &[f64], want: &[f64], scale: &[f64], terms: usize| {
+                        for i in 0..want.len() {
+                            let bound = if integers { 0.0 } else { tolerance(terms) * scale[i] };
+                            let off = (got[i] - want[i]).abs();
+                            assert!(off <= bound, "{level:?} {p} {q} {rows} at {i}: off by {off:e}");
+                        }
+                    };
+                    let mut got = vec![f64::NAN; p * q];
+                    narrow::gram_at(level, &a, p, &b, q, &mut got);
+                    let scale = plain::gram(&absolute(&a), p, &absolute(&b), q);
+                    check(&got, &plain::gram(&a, p, &b, q), &scale, rows);
+                    let mut got = b.clone();
+                    narrow::add_product_at(level, &mut got, q, &a, p, &h);
+                    let scale = plain::add_product(&absolute(&b), q, &absolute(&a), p, &absolute(&h));
+                    check(&got, &plain::add_product(&b, q, &a, p, &h), &scale, p + 1);
                 }
             }
         }

@@ -13,6 +13,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
 use rayon::prelude::*;
 
+use crate::kernels::narrow;
 use crate::operator::rounding_of_sum;
 use crate::{Block, Error, ordered};
 
@@ -46,6 +47,28 @@ pub(crate) fn gram(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
     total
 }
 
+/// AᵀB of two blocks.
+pub(crate) fn gram_of_blocks(a: &Block, b: &Block) -> Mat<f64> {
+    let (d, p, q) = (a.d(), a.p(), b.p());
+    let n_pieces = d.div_ceil(PIECE);
+    let mut total = vec![0.0; p * q];
+    if p > 0 && q > 0 {
+        let mut partials = vec![vec![0.0; p * q]; rayon::current_num_threads().min(n_pieces)];
+        ordered::for_each_chunk(
+            n_pieces,
+            &mut partials,
+            |i, partial| {
+                let rows = i * PIECE..d.min((i + 1) * PIECE);
+                let a = &a.values()[rows.start * p..rows.end * p];
+                let b = &b.values()[rows.start * q..rows.end * q];
+                narrow::gram(a, p, b, q, partial);
+            },
+            |_, partial| total.iter_mut().zip(partial.iter()).for_each(|(total, x)| *total += x),
+        );
+    }
+    MatRef::from_row_major_slice(&total, p, q).to_owned()
+}
+
 /// Relative rounding of every entry of [`gram`] for unit vectors of length d.
 pub(crate) fn rounding_of_gram(d: usize) -> f64 {
     rounding_of_sum(d.min(PIECE) + d.div_ceil(PIECE))
@@ -70,6 +93,31 @@ pub(crate) fn add_product(w: &mut Block, a: MatRef<'_, f64>, h: MatRef<'_, f64>,
         let w = MatMut::from_row_major_slice_mut(w, rows, r);
         matmul(w, Accum::Add, a.subrows(i * PIECE, rows), h, alpha, Par::Seq);
     });
+}
+
+/// A·H for a block A.
+pub(crate) fn product_of_block(a: &Block, h: MatRef<'_, f64>) -> Block {
+    let mut out = Block::zeros(a.d(), h.ncols());
+    add_product_of_block(&mut out, a, h, 1.0);
+    out
+}
+
+/// W ← W + αA·H for a block A.
+pub(crate) fn add_product_of_block(w: &mut Block, a: &Block, h: MatRef<'_, f64>, alpha: f64) {
+    let (p, r) = (a.p(), w.p());
+    if p == 0 || r == 0 {
+        return;
+    }
+    let scaled: Vec<f64> = (0..p * r).map(|at| alpha * h[(at / r, at % r)]).collect();
+    let pieces = w.values_mut().par_chunks_mut(PIECE * r).zip(a.values().par_chunks(PIECE * p));
+    pieces.for_each(|(w, a)| narrow::add_product(w, r, a, p, &scaled));
+}
+
+/// W ← (I − XXᵀ)W for a block X, once; returns XᵀW.
+pub(crate) fn project_out_block(w: &mut Block, x: &Block) -> Mat<f64> {
+    let h = gram_of_blocks(x, w);
+    add_product_of_block(w, x, h.as_ref(), -1.0);
+    h
 }
 
 /// W ← (I − QQᵀ)W, once; returns QᵀW.

@@ -2,8 +2,8 @@
 
 use faer::{Mat, MatRef, Scale};
 
-use super::{gram, product, project_out, small_eigen, view};
-use crate::matrix::random_direction;
+use super::{gram_of_blocks, product_of_block, project_out, small_eigen};
+use crate::matrix::random_filling;
 use crate::{Block, Error};
 
 /// What span(W) adds to span(Q).
@@ -32,11 +32,12 @@ pub(crate) fn orthonormal_complement(mut w: Block, q: MatRef<'_, f64>) -> Result
     // A remainder this much shorter than its vector is rounding.
     let vanished = 64.0 * f64::EPSILON;
     let room = w.d().saturating_sub(q.ncols());
-    let unit = extreme_unit(&w);
+    let mut lengths = column_norms(&w);
+    let unit = extreme_unit(&w, &lengths);
     if let Some(unit) = unit {
         w.values_mut().iter_mut().for_each(|x| *x /= unit);
+        lengths = column_norms(&w);
     }
-    let mut lengths = column_norms(&w);
     let mut along = None;
     let mut project = true;
     for round in 0..ROUNDS {
@@ -44,7 +45,7 @@ pub(crate) fn orthonormal_complement(mut w: Block, q: MatRef<'_, f64>) -> Result
             let overlap = project_out(&mut w, q);
             along.get_or_insert(overlap);
         }
-        let g = gram(view(&w), view(&w));
+        let g = gram_of_blocks(&w, &w);
         let norms: Vec<f64> = (0..w.p()).map(|c| g[(c, c)].max(0.0).sqrt()).collect();
         // Rotated columns descend in weight: where there is no room for all, the last ones go.
         let most = if round == 0 { w.p() } else { room };
@@ -58,7 +59,7 @@ pub(crate) fn orthonormal_complement(mut w: Block, q: MatRef<'_, f64>) -> Result
             let root = if strong(j) { values[j].sqrt() } else { 1.0 };
             kept.iter().position(|&c| c == i).map_or(0.0, |at| vectors[(at, j)] / (root * norms[i]))
         });
-        w = product(view(&w), turn.as_ref());
+        w = product_of_block(&w, turn.as_ref());
         let lengthened = match values.last() {
             None => break,
             Some(least) if strong(r - 1) => (values[0] / least).sqrt(),
@@ -75,7 +76,12 @@ pub(crate) fn orthonormal_complement(mut w: Block, q: MatRef<'_, f64>) -> Result
 }
 
 /// The largest entry, where the squares of such entries would leave the range of f64.
-fn extreme_unit(w: &Block) -> Option<f64> {
+fn extreme_unit(w: &Block, lengths: &[f64]) -> Option<f64> {
+    if lengths.iter().any(|length| (1e-90..1e90).contains(length))
+        && lengths.iter().all(|length| *length < 1e90)
+    {
+        return None;
+    }
     let largest = w.values().iter().fold(0.0_f64, |most, x| most.max(x.abs()));
     (largest > 0.0 && !(1e-100..1e100).contains(&largest)).then_some(largest)
 }
@@ -84,25 +90,21 @@ fn extreme_unit(w: &Block) -> Option<f64> {
 pub(crate) fn random_complement(q: MatRef<'_, f64>, p: usize, seed: u64) -> Result<Block, Error> {
     let d = q.nrows();
     let p = p.min(d.saturating_sub(q.ncols()));
-    let values = random_direction(seed, d * p);
+    let values = random_filling(seed, d * p);
     Ok(orthonormal_complement(Block::from_values(d, p, values)?, q)?.x)
 }
 
 /// Length of every column.
 fn column_norms(w: &Block) -> Vec<f64> {
-    let mut squares = vec![0.0; w.p()];
-    if w.p() > 0 {
-        for row in w.values().chunks_exact(w.p()) {
-            squares.iter_mut().zip(row).for_each(|(s, x)| *s += x * x);
-        }
-    }
-    squares.iter().map(|s| s.sqrt()).collect()
+    let g = gram_of_blocks(w, w);
+    (0..w.p()).map(|c| g[(c, c)].sqrt()).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::{Tall, beside};
+    use crate::linalg::{Tall, beside, gram, product, view};
+    use crate::matrix::random_direction;
 
     fn random(d: usize, p: usize, seed: u64) -> Block {
         Block::from_values(d, p, random_direction(seed, d * p)).unwrap()

@@ -15,8 +15,8 @@ pub use chunks::RowChunks;
 pub use csr::Csr;
 pub use dense::Dense;
 pub use preprocessing::{Centering, Preprocessing, RowMap, Scaling};
-pub(crate) use sampler::random_direction;
 pub use sampler::{Replacement, Sampler};
+pub(crate) use sampler::{random_direction, random_filling};
 pub use statistics::ColumnStatistics;
 pub(crate) use statistics::check_weights;
 

@@ -117,11 +117,22 @@ fn below(generator: &mut ChaCha8Rng, bound: u64) -> u64 {
 /// `len` independent numbers with mean 0 and a bell-shaped density (the sum of four uniforms): a random direction,
 /// from integer operations and exact scalings only, so that it is the same on every platform.
 pub(crate) fn random_direction(seed: u64, len: usize) -> Vec<f64> {
-    // Another stream than the batches of the same seed.
+    let mut uniform = uniform(seed);
+    (0..len).map(|_| uniform() + uniform() + uniform() + uniform()).collect()
+}
+
+/// `len` independent numbers, uniform between −½ and ½: what a space is filled up with where no direction need be as likely
+/// as any other, at a quarter of the cost.
+pub(crate) fn random_filling(seed: u64, len: usize) -> Vec<f64> {
+    let mut uniform = uniform(seed);
+    (0..len).map(|_| uniform()).collect()
+}
+
+/// Numbers between −½ and ½, from another stream than the batches of the same seed.
+fn uniform(seed: u64) -> impl FnMut() -> f64 {
     let mut generator = ChaCha8Rng::seed_from_u64(seed);
     generator.set_stream(1);
-    let mut uniform = || (generator.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64) - 0.5;
-    (0..len).map(|_| uniform() + uniform() + uniform() + uniform()).collect()
+    move || (generator.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64) - 0.5
 }
 
 #[cfg(test)]

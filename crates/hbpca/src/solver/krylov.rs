@@ -35,17 +35,24 @@ pub struct KrylovSizes {
 }
 
 impl KrylovSizes {
-    /// Sizes that suit k components of dense data: a block of at least eight, since one pass with eight vectors costs
-    /// little more than with one, and room for the Krylov space to grow between restarts.
+    /// Sizes that suit k components of dense data: a block of eight, since one pass with eight vectors costs hardly more
+    /// than with one and nearly every further vector its own arithmetic, and room for the Krylov space to grow between
+    /// restarts.
     pub fn suiting(k: usize) -> Self {
+        Self { block: 8, memory: (3 * k).max(96) }
+    }
+
+    /// Sizes that suit k components of a matrix that is itself in memory: a product costs little, so that the block holds
+    /// all k and repeated eigenvalues need no search.
+    pub fn suiting_formed(k: usize) -> Self {
         let block = (k + k / 2).clamp(8, 32).max(k);
-        Self { block, memory: (4 * k).max(12 * block).max(96) }
+        Self { block, memory: (4 * k).max(12 * block) }
     }
 
     /// Sizes that suit k components of compressed rows, whose products cost as much for each further vector as for the
     /// first: a narrow block and a short memory, because the vectors of the basis are longer than the rows.
     pub fn suiting_sparse(k: usize) -> Self {
-        Self { block: (k / 2 + 1).max(3), memory: (5 * k).max(24) }
+        Self { block: (k / 2 + 1).max(3), memory: (4 * k).max(24) }
     }
 }
 

@@ -18,8 +18,8 @@ use std::ops::AddAssign;
 use faer::{Mat, MatRef};
 
 use crate::linalg::{
-    Tall, add_product, beside, gram, orthonormal_complement, product, project_out, random_complement,
-    rounding_of_gram, small_eigen, view,
+    Tall, add_product, add_product_of_block, beside, gram_of_blocks, orthonormal_complement, product,
+    project_out_block, random_complement, rounding_of_gram, small_eigen,
 };
 use crate::operator::rounding_of_sum;
 use crate::{Block, Error};
@@ -84,7 +84,7 @@ impl Lanczos {
         let coupled = self.q.view().subcols(a - self.coupled, self.coupled);
         let known = self.b.as_ref().subcols(a - self.coupled, self.coupled).transpose().to_owned();
         add_product(&mut left, coupled, known.as_ref(), -1.0);
-        let own = project_out(&mut left, view(&self.x));
+        let own = project_out_block(&mut left, &self.x);
         self.q.append(&self.x);
         let mut along = self.leave(left, z)?;
         along.submatrix_mut(a - self.coupled, 0, self.coupled, p).add_assign(&known);
@@ -104,7 +104,7 @@ impl Lanczos {
     /// X ← orth(Y − QQᵀY) and B ← XᵀZ, for the image Z of the last columns of Q and what is left of it, Y; returns QᵀY.
     fn leave(&mut self, y: Block, z: &Block) -> Result<Mat<f64>, Error> {
         let found = orthonormal_complement(y, self.q.view())?;
-        self.b = gram(view(&found.x), view(z));
+        self.b = gram_of_blocks(&found.x, z);
         self.x = found.x;
         Ok(found.along)
     }
@@ -158,7 +158,7 @@ impl Lanczos {
         for row in image.values_mut().chunks_exact_mut(count) {
             row.iter_mut().zip(&self.theta).for_each(|(z, theta)| *z *= theta);
         }
-        add_product(&mut image, view(&self.x), (&self.b * s).as_ref(), 1.0);
+        add_product_of_block(&mut image, &self.x, (&self.b * s).as_ref(), 1.0);
         (w, image)
     }
 

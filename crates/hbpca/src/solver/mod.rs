@@ -17,7 +17,7 @@ mod vr_power_m;
 
 pub use anchored::{Anchored, AnchoredSizes};
 pub use covariance::CovarianceSolver;
-pub(crate) use covariance::SMALLEST_PARTIAL;
+pub(crate) use covariance::solves_partially;
 pub use krylov::{Krylov, KrylovSizes};
 pub use oja::Oja;
 pub use power::Power;
