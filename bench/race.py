@@ -76,7 +76,7 @@ class Runner:
 
     def last_words(self) -> str:
         lines = [line.strip() for line in self.log.read_text(errors="replace").splitlines() if line.strip()]
-        return f"failed: {lines[-1][:160] if lines else f'exit code {self.process.returncode}'}"
+        return f"failed: {telling(lines)[:160] if lines else f'exit code {self.process.returncode}'}"
 
     def turn(self, limit: float) -> None:
         self.process.send_signal(signal.SIGCONT)
@@ -126,3 +126,9 @@ def running(runners: list[Runner]) -> list[Runner]:
         return alive
     best = min((runner.fastest() for runner in alive), default=0.0)
     return [runner for runner in alive if runner.fastest() <= HOPELESS * best]
+
+
+def telling(lines: list[str]) -> str:
+    """The line that says what went wrong: the one after `panicked at` of a Rust program, else the last."""
+    after = [lines[i + 1] for i, line in enumerate(lines[:-1]) if "panicked at" in line]
+    return (after or lines[-1:])[0].strip()
