@@ -1,5 +1,10 @@
 //! A run that was put aside and taken up again has the same bits as one that was not.
-#![allow(clippy::unwrap_used, clippy::float_cmp, reason = "tests stop at surprises and compare bits")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::float_cmp,
+    clippy::cast_possible_wrap,
+    reason = "tests stop at surprises, compare bits and count small"
+)]
 
 mod common;
 
