@@ -32,6 +32,7 @@ mod kernels;
 mod linalg;
 mod matrix;
 mod model;
+mod moments;
 mod observe;
 mod operator;
 mod ordered;
@@ -50,6 +51,7 @@ pub use matrix::{
     Sampler, Scaling,
 };
 pub use model::{Model, Summary, Whitening};
+pub use moments::Moments;
 pub use observe::{CancelToken, Event, Observer, Record};
 pub use operator::{
     Communicator, Counted, Covariance, CovarianceOperator, Rows, RowsRead, Sharded, SingleRank, ThreadRank,

@@ -175,11 +175,15 @@ impl FitConfig {
         resumable: Resumable<'_>,
     ) -> Result<Fit, Error> {
         self.check(matrix.n_rows(), matrix.n_cols())?;
-        let pool = rayon::ThreadPoolBuilder::new()
+        self.pool()?.install(|| self.fit_here(matrix, weights, observers, resumable))
+    }
+
+    /// As many threads as are chosen.
+    pub(crate) fn pool(&self) -> Result<rayon::ThreadPool, Error> {
+        rayon::ThreadPoolBuilder::new()
             .num_threads(self.threads)
             .build()
-            .map_err(|error| Error::Source(Box::new(error)))?;
-        pool.install(|| self.fit_here(matrix, weights, observers, resumable))
+            .map_err(|error| Error::Source(Box::new(error)))
     }
 
     /// Refuses choices that do not fit together or do not fit the data.
