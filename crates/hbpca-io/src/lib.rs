@@ -15,6 +15,7 @@
 
 mod binary;
 mod block;
+mod checkpoint_file;
 mod compression;
 mod convert;
 mod csv;
@@ -42,6 +43,7 @@ mod sparse;
 mod text;
 
 pub use block::{Labels, Layout, RowBlock, Values};
+pub use checkpoint_file::{checkpoint_from_bytes, read_checkpoint, recognise_checkpoint, write_checkpoint};
 pub use compression::Compression;
 pub use convert::{Converted, convert};
 pub use error::{ConvertError, ReadError, WriteError};

@@ -72,10 +72,51 @@ impl OutputFile {
 
     /// The folder of the file, for what must be kept aside meanwhile.
     pub(crate) fn folder(&self) -> &Path {
-        match self.target.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
+        folder_of(&self.target)
+    }
+
+    /// Takes away what programs that were killed have left of this file under temporary names. Those of programs that still
+    /// run stay; where that cannot be told, all do.
+    pub fn remove_abandoned(path: &Path) {
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let Some(name) = target.file_name().map(|name| format!(".{}.", name.to_string_lossy())) else {
+            return;
+        };
+        if !Path::new("/proc/self").exists() {
+            return;
         }
+        let Ok(entries) = fs::read_dir(folder_of(&target)) else { return };
+        for entry in entries.flatten() {
+            // .NAME.PROCESS.ATTEMPT.part
+            let file = entry.file_name().to_string_lossy().into_owned();
+            let numbers = file.strip_prefix(&name).and_then(|rest| rest.strip_suffix(".part"));
+            let process =
+                numbers.and_then(|numbers| numbers.split_once('.')).and_then(|(process, attempt)| {
+                    attempt.parse::<u32>().ok()?;
+                    process.parse::<u32>().ok()
+                });
+            if process.is_some_and(|process| !Path::new("/proc").join(process.to_string()).exists()) {
+                // Who may not remove it loses nothing but room.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+
+    /// Gives the file its name, replacing what had it, once its content has reached the disk: after a power failure there is
+    /// the old file or the new one.
+    pub fn commit_durably(mut self) -> Result<(), WriteError> {
+        let (name, is_file) = (self.name.clone(), self.temporary.is_some());
+        let refused = |source| WriteError::io(&name, source);
+        if is_file {
+            self.out.flush().and_then(|()| self.out.get_ref().sync_all()).map_err(refused)?;
+        }
+        let folder = self.folder().to_owned();
+        self.commit()?;
+        // The name, too, has to reach the disk; elsewhere folders cannot be opened.
+        if cfg!(unix) && is_file {
+            File::open(folder).and_then(|folder| folder.sync_all()).map_err(refused)?;
+        }
+        Ok(())
     }
 
     /// Gives the file its name, replacing what had it.
@@ -92,6 +133,13 @@ impl OutputFile {
             None => Ok(()),
         });
         result.map_err(|source| WriteError::io(&self.name, source))
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
     }
 }
 
@@ -140,6 +188,25 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"old");
         whole.commit().unwrap();
         assert_eq!((names(folder.path()), fs::read(&path).unwrap()), (vec!["x.csv".into()], b"new".to_vec()));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_killed_programs_left_is_taken_away_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.csv");
+        let alive = OutputFile::create(&path).unwrap();
+        let dead = 4_194_305; // beyond the largest number of a process
+        let gone = format!(".x.csv.{dead}.0.part");
+        let others = [format!(".y.csv.{dead}.0.part"), format!(".x.csv.{dead}.part"), "x.csv".into()];
+        others.iter().chain([&gone]).for_each(|name| fs::write(folder.path().join(name), "").unwrap());
+        OutputFile::remove_abandoned(&path);
+        let left = names(folder.path());
+        assert!(
+            left.len() == 4 && !left.contains(&gone) && others.iter().all(|x| left.contains(x)),
+            "{left:?}"
+        );
+        drop(alive);
     }
 
     #[test]

@@ -78,6 +78,11 @@ impl Block {
         &mut self.values
     }
 
+    /// All values, row-major.
+    pub(crate) fn into_values(self) -> Vec<f64> {
+        self.values
+    }
+
     /// The value of coordinate j in vector c.
     pub fn get(&self, j: usize, c: usize) -> f64 {
         self.values[j * self.p + c]

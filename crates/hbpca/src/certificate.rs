@@ -16,7 +16,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::solver::Pairs;
-use crate::{Block, CovarianceOperator, Error};
+use crate::{Archive, Block, CovarianceOperator, Error};
 
 /// What is known about λ_{k+1}, the first eigenvalue that is not sought.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,6 +29,26 @@ pub enum Next {
     Proved(f64),
     /// There is none: k = d.
     Nothing,
+}
+
+impl Next {
+    pub(crate) fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
+        let (mut kind, mut value) = match *self {
+            Self::Unknown => (0, None),
+            Self::Estimated(estimate) => (1, Some(estimate)),
+            Self::Proved(bound) => (2, Some(bound)),
+            Self::Nothing => (3, None),
+        };
+        archive.count("kind", &mut kind)?;
+        archive.optional("value", &mut value)?;
+        *self = match (kind, value) {
+            (1, Some(estimate)) => Self::Estimated(estimate),
+            (2, Some(bound)) => Self::Proved(bound),
+            (3, None) => Self::Nothing,
+            _ => Self::Unknown,
+        };
+        Ok(())
+    }
 }
 
 /// Proof of eigenvalues and, where the gaps allow, of eigenvectors.
@@ -56,6 +76,43 @@ pub struct Certificate {
 }
 
 impl Certificate {
+    /// Walks over the certificate of k pairs.
+    pub(crate) fn archive(&mut self, k: usize, archive: &mut Archive<'_>) -> Result<(), Error> {
+        /// Stands for an angle without a bound, which no bound is.
+        const UNBOUNDED: f64 = -1.0;
+        let mut angles: Vec<f64> = self.angle_bounds.iter().map(|x| x.unwrap_or(UNBOUNDED)).collect();
+        archive.list("eigenvalues", &mut self.eigenvalues)?;
+        archive.list("residuals", &mut self.residuals)?;
+        archive.list("angle_bounds", &mut angles)?;
+        for (name, list) in
+            [("eigenvalues", &self.eigenvalues), ("residuals", &self.residuals), ("angle_bounds", &angles)]
+        {
+            archive.check(name, list.len() == k, "has not one number for each component")?;
+        }
+        archive.optional("subspace_angle_bound", &mut self.subspace_angle_bound)?;
+        archive.flag("gap_is_proved", &mut self.gap_is_proved)?;
+        archive.number("orthonormality_loss", &mut self.orthonormality_loss)?;
+        archive.number("image_rounding", &mut self.image_rounding)?;
+        self.angle_bounds = angles.into_iter().map(|x| (x >= 0.0).then_some(x)).collect();
+        (self.relative_residuals, self.eigenvalue_intervals) = seen_from(&self.eigenvalues, &self.residuals);
+        Ok(())
+    }
+
+    /// One that claims nothing, to be filled from an archive.
+    pub(crate) fn blank() -> Self {
+        Self {
+            eigenvalues: Vec::new(),
+            residuals: Vec::new(),
+            relative_residuals: Vec::new(),
+            eigenvalue_intervals: Vec::new(),
+            angle_bounds: Vec::new(),
+            subspace_angle_bound: None,
+            gap_is_proved: false,
+            orthonormality_loss: 0.0,
+            image_rounding: 0.0,
+        }
+    }
+
     /// Certifies the pairs a solver offers, for a covariance with the given trace.
     pub fn new(pairs: Pairs<'_>, total_variance: f64) -> Self {
         let Pairs { vectors, images, image_error, next } = pairs;
@@ -101,14 +158,10 @@ impl Certificate {
                 angle(residuals[i], neighbours.fold(eigenvalues[i] - beyond, f64::min), 1)
             })
             .collect();
-        let largest = eigenvalues.first().copied().unwrap_or(0.0);
+        let (relative_residuals, eigenvalue_intervals) = seen_from(&eigenvalues, &residuals);
         Self {
-            relative_residuals: residuals.iter().map(|r| relative(*r, largest)).collect(),
-            eigenvalue_intervals: eigenvalues
-                .iter()
-                .zip(&residuals)
-                .map(|(t, r)| [(t - r).max(0.0), t + r])
-                .collect(),
+            relative_residuals,
+            eigenvalue_intervals,
             angle_bounds,
             subspace_angle_bound: angle(spread, lowest - beyond, k),
             gap_is_proved,
@@ -158,6 +211,16 @@ pub fn check(
     operator.apply(vectors, &mut images)?;
     let pairs = Pairs { vectors, images: &images, image_error: operator.image_rounding(), next };
     Ok(Certificate::new(pairs, operator.total_variance()))
+}
+
+/// Residuals relative to θ₁, and the intervals around every θ.
+fn seen_from(eigenvalues: &[f64], residuals: &[f64]) -> (Vec<f64>, Vec<[f64; 2]>) {
+    let largest = eigenvalues.first().copied().unwrap_or(0.0);
+    let around = |(theta, r): (&f64, &f64)| [(theta - r).max(0.0), theta + r];
+    (
+        residuals.iter().map(|r| relative(*r, largest)).collect(),
+        eigenvalues.iter().zip(residuals).map(around).collect(),
+    )
 }
 
 /// r/θ₁; without a positive θ₁ to compare with, or for a number that is none, only r = 0 says anything.

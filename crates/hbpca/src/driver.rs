@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::certificate::{Certificate, Next};
 use crate::observe::{CancelToken, Event, Observer, Record};
+use crate::pause::{Course, Keeper, Moment, Patience, Paused};
 use crate::policy::SecondEigenvalue;
 use crate::solver::{Outlook, Pairs, Solver};
 use crate::{Block, Counted, CovarianceOperator, Error, RowsRead};
@@ -121,6 +122,8 @@ pub struct Report {
 pub struct Driver<'a> {
     limits: Limits,
     read_before: RowsRead,
+    resume: Option<Paused>,
+    keeper: Option<&'a mut dyn Keeper>,
     reference: Option<&'a [f64]>,
     observers: Vec<&'a mut dyn Observer>,
 }
@@ -152,6 +155,21 @@ impl<'a> Driver<'a> {
         self
     }
 
+    /// Lets `keeper` keep the run at its looks, for others to go on from there.
+    #[must_use]
+    pub fn keeper(mut self, keeper: &'a mut dyn Keeper) -> Self {
+        self.keeper = Some(keeper);
+        self
+    }
+
+    /// Goes on from a run that was kept, with a solver and an operator made with the same arguments. The limits, which may
+    /// be others, are for the whole run.
+    #[must_use]
+    pub fn resuming(mut self, paused: Paused) -> Self {
+        self.resume = Some(paused);
+        self
+    }
+
     /// Runs `solver` on `operator` until a limit is reached.
     pub fn run(
         &mut self,
@@ -159,63 +177,112 @@ impl<'a> Driver<'a> {
         operator: &mut dyn CovarianceOperator,
     ) -> Result<Report, Error> {
         self.limits.check()?;
-        let mut operator = Counted::starting_at(operator, self.read_before);
+        let paused = self.resume.take();
+        let (read, seconds) =
+            paused.as_ref().map_or((self.read_before, 0.0), |paused| (paused.read, paused.seconds));
+        let mut operator = Counted::starting_at(operator, read);
         let (n, d, k) = (operator.n_rows(), operator.dim(), solver.n_components());
         if let Some(u1) = self.reference
             && u1.len() != d
         {
             return Err(Error::shape("coordinates of the reference vector", d, u1.len()));
         }
-        let clock = Stopwatch::start();
-        let mut history = Vec::new();
-        let mut best: Option<(Block, Certificate)> = None;
-        let mut second = SecondEigenvalue::default();
-        let mut patience = Patience::default();
+        let clock = Stopwatch::start_at(seconds);
+        let mut resumed = paused.is_some();
+        let mut course = match paused {
+            None => Course::default(),
+            Some(paused) => paused.restore(solver, &mut operator)?,
+        };
         let mut certified;
         let mut stop = self.tell(&Event::Started { solver: solver.name(), n, d, k });
+        if resumed {
+            stop |= self.tell(&Event::Resumed { history: &course.history });
+        }
         let outcome = loop {
-            solver.look(&mut operator)?;
-            self.limits.cancel.go_on()?;
-            let sight = self.see(solver, &operator, &mut second);
-            history.push(self.record(solver, &sight, &operator, clock.seconds()));
-            let record = &history[history.len() - 1];
-            let certificate = sight.certificate.as_ref();
-            let vectors = certificate.map(|_| solver.pairs().vectors);
-            stop |= self.tell(&Event::Looked { record, certificate, vectors });
-
+            // The look that a run resumes from is judged again, by limits that may be others, and not told again.
+            let fresh = !std::mem::take(&mut resumed);
+            if fresh {
+                solver.look(&mut operator)?;
+                self.limits.cancel.go_on()?;
+            }
+            let sight = self.see(solver, &operator, &mut course.second);
+            if fresh {
+                course.history.push(self.record(solver, &sight, &operator, clock.seconds()));
+                let record = &course.history[course.history.len() - 1];
+                let certificate = sight.certificate.as_ref();
+                let vectors = certificate.map(|_| solver.pairs().vectors);
+                stop |= self.tell(&Event::Looked { record, certificate, vectors });
+            }
             let holds = sight.certificate.as_ref().is_some_and(|seen| seen.holds(self.limits.tol));
             certified = sight.certificate.is_some();
-            keep_better(&mut best, sight.certificate, solver);
-            if holds && !solver.doubts()? {
-                break Outcome::Converged;
+            keep_better(&mut course.best, sight.certificate, solver);
+            let tries = !holds && !sight.clears_up;
+            if fresh && tries {
+                course.patience.see(sight.measured);
             }
-            if !holds && !sight.clears_up && patience.exhausted(sight.measured, sight.floor) {
-                break Outcome::Stagnated;
-            }
-            if stop || self.limits.cancel.is_cancelled() {
-                break Outcome::Interrupted;
-            }
-            // A whisker of room: passes are sums of many fractions.
-            let passes_then = operator.passes() + solver.passes_ahead(n);
-            if passes_then > self.limits.max_passes * (1.0 + 1e-12)
-                || record.seconds >= self.limits.max_seconds
-            {
-                break Outcome::Budget;
+            let end = if holds && !solver.doubts()? {
+                Some(Outcome::Converged)
+            } else if tries && course.patience.is_exhausted(sight.measured, sight.floor) {
+                Some(Outcome::Stagnated)
+            } else if stop || self.limits.cancel.is_cancelled() {
+                Some(Outcome::Interrupted)
+            } else if self.is_spent(&operator, solver, &course) {
+                Some(Outcome::Budget)
+            } else {
+                None
+            };
+            self.offer(solver, &mut operator, &mut course, clock.seconds(), end)?;
+            if let Some(outcome) = end {
+                break outcome;
             }
             if holds {
                 // Small residuals, but perhaps not of the leading vectors: when those come up, residuals grow once more.
-                (best, patience) = (None, Patience::default());
+                (course.best, course.patience) = (None, Patience::default());
             }
             solver.step(&mut operator)?;
         };
         if !certified {
-            let certificate = certify(solver, &operator, &mut second);
-            keep_better(&mut best, Some(certificate), solver);
+            let certificate = certify(solver, &operator, &mut course.second);
+            keep_better(&mut course.best, Some(certificate), solver);
         }
         self.tell(&Event::Finished { outcome });
+        let Course { history, best, .. } = course;
         let (vectors, certificate) = best.unwrap_or_else(|| unreachable!("the loop looks before it ends"));
         let (read, passes) = (operator.read(), operator.passes());
         Ok(Report { outcome, vectors, certificate, history, read, passes, seconds: clock.seconds() })
+    }
+
+    /// Whether one more step would leave the budget.
+    fn is_spent<O: CovarianceOperator>(
+        &self,
+        operator: &Counted<O>,
+        solver: &dyn Solver,
+        course: &Course,
+    ) -> bool {
+        let passes_then = operator.passes() + solver.passes_ahead(operator.n_rows());
+        let seconds = course.history.last().map_or(0.0, |record| record.seconds);
+        // A whisker of room: passes are sums of many fractions.
+        passes_then > self.limits.max_passes * (1.0 + 1e-12) || seconds >= self.limits.max_seconds
+    }
+
+    /// Offers the run, as it is, to the keeper.
+    fn offer<O: CovarianceOperator>(
+        &mut self,
+        solver: &mut dyn Solver,
+        operator: &mut Counted<O>,
+        course: &mut Course,
+        seconds: f64,
+        end: Option<Outcome>,
+    ) -> Result<(), Error> {
+        let Some(keeper) = &mut self.keeper else { return Ok(()) };
+        let moment = Moment { passes: operator.passes(), seconds, last: end.is_some() };
+        if keeper.wants(moment) {
+            let read = operator.read();
+            if let Some(paused) = Paused::of(solver, operator, course, read, seconds) {
+                keeper.keep(paused)?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether any observer wants to stop.
@@ -312,15 +379,24 @@ fn keep_better(
 }
 
 /// The only clock of the core.
-pub(crate) struct Stopwatch(Instant);
+pub(crate) struct Stopwatch {
+    start: Instant,
+    /// What it showed at its start.
+    before: f64,
+}
 
 impl Stopwatch {
     pub(crate) fn start() -> Self {
-        Self(Instant::now())
+        Self::start_at(0.0)
+    }
+
+    /// One that goes on from the given seconds.
+    pub(crate) fn start_at(before: f64) -> Self {
+        Self { start: Instant::now(), before }
     }
 
     pub(crate) fn seconds(&self) -> f64 {
-        self.0.elapsed().as_secs_f64()
+        self.before + self.start.elapsed().as_secs_f64()
     }
 }
 
@@ -350,59 +426,10 @@ pub(crate) fn squared_sine(w: &[f64], u: &[f64]) -> f64 {
     (crate::block::norm(&across) / crate::block::norm(w)).powi(2)
 }
 
-/// Recognises the floor of the precision.
-#[derive(Default)]
-struct Patience {
-    best: Option<f64>,
-    looks_without_progress: usize,
-}
-
-impl Patience {
-    /// Looks without progress, close to the floor, after which more are pointless.
-    const LOOKS: usize = 10;
-
-    /// Whether the residual (without rounding) is at the rounding of the images: far below it, or within a thousand of it
-    /// and not falling for ten looks.
-    fn exhausted(&mut self, measured: f64, floor: f64) -> bool {
-        if self.best.is_none_or(|best| measured < 0.9 * best) {
-            self.best = Some(measured);
-            self.looks_without_progress = 0;
-        } else {
-            self.looks_without_progress += 1;
-        }
-        measured <= 0.1 * floor || (measured <= 1e3 * floor && self.looks_without_progress >= Self::LOOKS)
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::float_cmp, clippy::cast_possible_wrap, reason = "values that are exact by construction")]
 mod tests {
     use super::*;
-
-    #[test]
-    fn patience_ends_at_once_where_all_is_rounding() {
-        assert!(Patience::default().exhausted(0.05e-16, 1e-16));
-        assert!(!Patience::default().exhausted(0.2e-16, 1e-16));
-    }
-
-    #[test]
-    fn patience_ends_after_ten_looks_without_progress_near_the_floor() {
-        let mut patience = Patience::default();
-        for look in 0..=Patience::LOOKS {
-            // Falling by less than a tenth is no progress; the first look always is one.
-            let residual = 5e-14 * 0.95_f64.powi(look.min(1) as i32);
-            assert_eq!(patience.exhausted(residual, 1e-16), look == Patience::LOOKS, "look {look}");
-        }
-    }
-
-    #[test]
-    fn patience_has_no_end_far_above_the_floor_and_starts_anew_with_progress() {
-        let mut patience = Patience::default();
-        assert!((0..100).all(|_| !patience.exhausted(1e-3, 1e-16)));
-        // Down to the floor's neighbourhood by halves: never ten looks without progress.
-        let mut patience = Patience::default();
-        assert!((0..40).all(|look| !patience.exhausted(1e-3 * 0.5_f64.powi(look), 1e-16)));
-    }
 
     #[test]
     fn squared_sines_have_no_cancellation() {

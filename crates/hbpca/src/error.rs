@@ -62,6 +62,9 @@ pub enum Error {
         /// The bound, and the way out.
         advice: String,
     },
+    /// A checkpoint of another run, other data or another version, or one that contradicts itself.
+    #[error("the run cannot be resumed from this checkpoint: {0}")]
+    Checkpoint(String),
     /// [`CancelToken::abandon`](crate::CancelToken::abandon) was called.
     #[error(
         "the run was abandoned in the middle of a pass: there is no result; cancel it instead to keep what it has"

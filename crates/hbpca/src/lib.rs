@@ -32,32 +32,38 @@ mod kernels;
 mod linalg;
 mod matrix;
 mod model;
+mod moments;
 mod observe;
 mod operator;
 mod ordered;
+mod pause;
 mod policy;
 mod solver;
+mod state;
 
 pub use block::Block;
 pub use certificate::{Certificate, Next, check};
 pub use driver::{Driver, Limits, Outcome, Report};
 pub use error::Error;
-pub use fit::{Fit, FitConfig, MomentumChoice, SolverKind};
+pub use fit::{Checkpoint, CheckpointEvery, Fit, FitConfig, Keep, MomentumChoice, Resumable, SolverKind};
 pub use matrix::{
     Centering, ColumnStatistics, Csr, Dense, Matrix, Preprocessing, Real, Replacement, RowChunks, RowMap,
     Sampler, Scaling,
 };
 pub use model::{Model, Summary, Whitening};
+pub use moments::Moments;
 pub use observe::{CancelToken, Event, Observer, Record};
 pub use operator::{
     Communicator, Counted, Covariance, CovarianceOperator, Rows, RowsRead, Sharded, SingleRank, ThreadRank,
     thread_ranks,
 };
+pub use pause::{Keeper, Moment, Paused};
 pub use policy::{AdaptiveMomentum, Batch, FixedMomentum, Momentum, OracleMomentum, SecondEigenvalue, Start};
 pub use solver::{
     Anchored, AnchoredSizes, CovarianceSolver, Epoch, Krylov, KrylovSizes, Oja, Outlook, Pairs, Power,
     PowerM, Solver, StepParameters, VrHbPower, VrPca, VrPowerM,
 };
+pub use state::{Archive, State, Tensor};
 
 /// The examples of the README are tested too.
 #[cfg(doctest)]

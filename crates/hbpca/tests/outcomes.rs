@@ -75,6 +75,7 @@ fn interrupted_by_an_observer_at_the_iterate_it_saw() {
                     seen += 1;
                     assert_eq!(record.residual.to_bits(), certificate.unwrap().residuals[0].to_bits());
                 }
+                Event::Resumed { .. } => panic!("this run starts from nothing"),
                 Event::Finished { outcome } => finished = Some(*outcome),
             }
             if seen >= stop_at { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

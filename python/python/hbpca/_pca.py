@@ -33,6 +33,13 @@ _ADVICE = {
 }
 
 
+def _weights(sample_weight):
+    weights = None if sample_weight is None else np.ascontiguousarray(sample_weight, dtype=np.float64)
+    if weights is not None and weights.ndim != 1:
+        raise ValueError(f"sample_weight has {weights.ndim} dimensions where 1 is needed: one weight for each row")
+    return weights
+
+
 class _Maps(NamedTuple):
     """What `_hbpca.transform` reads."""
 
@@ -92,6 +99,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
     scale_ : what each column is divided by, float64, or None
     noise_variance_ : mean of the variances left out
     n_components_, n_samples_, n_features_in_, feature_names_in_
+    n_samples_seen_ : rows seen by `partial_fit`
     certificate_ : `Certificate`, what is proved; `print` it
     history_ : one dict for each certified iterate
     n_passes_ : rows read by the solver, divided by n
@@ -161,17 +169,54 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         y : ignored
         sample_weight : (n_samples,) array or None; a weight of 2 counts a row twice
         """
+        self._forget_chunks()
         self._fit(X, y, sample_weight)
         if self.outcome_ != "converged":
             self._warn()
         return self
 
+    def partial_fit(self, X, y=None, sample_weight=None, check_input=True):
+        """Add the rows of X to those seen so far, and find the components of all of them.
+
+        Exact: what is kept are the number of rows, the means and the centred scatter of all columns in float64, so that after the
+        last chunk the result is that of one `fit` on all rows, up to rounding, whatever the chunks were; the certificate holds for
+        all rows seen. No row is kept. The scatter takes n_features² numbers: up to 128 MiB, that is 4096 features. Beyond that
+        `partial_fit` refuses; `fit` a file or a memory map instead, with `memory_limit` where it does not fit into memory.
+
+        Every attribute is there after every call, and `n_samples_seen_` counts the rows. The first call fixes `n_features_in_`.
+        `solver` must be "auto" or "covariance"; callbacks are not called.
+
+        Parameters
+        ----------
+        X : (n_samples, n_features) array, SciPy sparse matrix or array, or data frame
+        y : ignored
+        sample_weight : (n_samples,) array or None; a weight of 2 counts a row twice
+        check_input : bool; `False` for arrays that are known to be two-dimensional of float32 or float64
+        """
+        before = getattr(self, "_moments", None)
+        if before is None and hasattr(self, "components_"):
+            raise ValueError(
+                "partial_fit cannot go on from fit, which keeps no statistics of the rows it saw: begin with partial_fit, or "
+                "call fit on all rows"
+            )
+        if check_input:
+            X = self._validated(X, reset=before is None)
+        settings = self._settings()
+        moments = _hbpca.Moments.with_rows(before, rows_of(X), settings, _weights(sample_weight))
+        fitted = moments.fit(settings, wanted_components(self.n_components))
+        vars(self).update(self._attributes(fitted, X.dtype), _moments=moments, n_samples_seen_=moments.n_samples)
+        if self.outcome_ != "converged":
+            self._warn()
+        return self
+
+    def _forget_chunks(self):
+        for name in ("_moments", "n_samples_seen_"):
+            vars(self).pop(name, None)
+
     @with_callbacks
     def _fit(self, X, y, sample_weight):
         X = self._validated(X, reset=True)
-        weights = None if sample_weight is None else np.ascontiguousarray(sample_weight, dtype=np.float64)
-        if weights is not None and weights.ndim != 1:
-            raise ValueError(f"sample_weight has {weights.ndim} dimensions where 1 is needed: one weight for each row")
+        weights = _weights(sample_weight)
         task = FitTask.begin(self, X, y, sample_weight)
         progress = ProgressLine(self.tol) if self.verbose else None
         fitted = _hbpca.fit(
@@ -194,7 +239,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
 
     def _settings(self):
         start = None
-        if self.warm_start and getattr(self, "components_", np.empty((0, 0))).shape[1] == self.n_features_in_:
+        if self.warm_start and getattr(self, "components_", np.empty((0, 0))).shape[1] == getattr(self, "n_features_in_", None):
             start = self.components_
         choices = {name: getattr(self, name) for name in Choices.__annotations__}
         return Settings.of(choices, solver=self.solver, random_state=self.random_state, start=start)

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use hbpca::{Batch, SolverKind};
+use hbpca::{Batch, CheckpointEvery, SolverKind};
 
 use super::{DataArgs, PreparationArgs, ThreadArgs, VerbosityArgs};
 
@@ -57,6 +57,16 @@ pub struct FitArgs {
     #[command(flatten)]
     pub threads: ThreadArgs,
 
+    /// Keep the run here while it goes on, for --resume after a crash or Ctrl-C
+    #[arg(long, value_name = "FILE", help_heading = CHECKPOINTS)]
+    pub checkpoint: Option<PathBuf>,
+    /// How often: passes such as 1pass or 5passes, or seconds such as 60s [default: 1pass]
+    #[arg(long, value_name = "1pass|60s", requires = "checkpoint", help_heading = CHECKPOINTS)]
+    pub checkpoint_every: Option<CheckpointEvery>,
+    /// Go on from a checkpoint of the same data and choices, to the same result as without a break
+    #[arg(long, value_name = "FILE", help_heading = CHECKPOINTS)]
+    pub resume: Option<PathBuf>,
+
     /// Write the model here (.safetensors)
     #[arg(short, long, value_name = "MODEL", help_heading = OUTPUT)]
     pub output: Option<PathBuf>,
@@ -72,6 +82,7 @@ pub struct FitArgs {
 
 const STOPPING: &str = "Stopping";
 const METHOD: &str = "Method";
+const CHECKPOINTS: &str = "Checkpoints";
 const OUTPUT: &str = "Output";
 
 fn solver_parser() -> impl TypedValueParser<Value = SolverKind> {

@@ -1,22 +1,24 @@
 //! `hbpca fit`: data in, a certified model out.
 
-use hbpca::{Centering, Fit, Observer, Preprocessing, Scaling};
+use hbpca::{Centering, Checkpoint, Error, Fit, Keep, Observer, Outcome, Preprocessing, Resumable, Scaling};
 use hbpca_io::StoredModel;
 
 use crate::args::FitArgs;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Running;
+use crate::output::kept::Kept;
 use crate::output::progress::Progress;
 use crate::output::say::{self, Verbosity};
 use crate::output::table::{Side, Table};
 use crate::output::trace::Trace;
 use crate::output::{self, json, number, warnings};
-use crate::plan::{self, FitPlan, Loaded};
+use crate::plan::{self, Checkpoints, FitPlan, Loaded};
 
 /// Runs `hbpca fit`.
 pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
     plan::use_threads(&args.threads)?;
-    let FitPlan { source, config, solver_flags, model, mut trace, json, verbosity } = FitPlan::new(args)?;
+    let FitPlan { source, config, solver_flags, checkpoints, model, mut trace, json, verbosity } =
+        FitPlan::new(args)?;
     let loaded = source.read(verbosity)?;
     plan::refuse_huge_covariance(&config, loaded.data.matrix.n_cols())?;
 
@@ -24,10 +26,30 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
     let mut progress = Progress::new(verbosity, limits.tol, limits.max_passes, limits.max_seconds);
     let mut observers: Vec<&mut (dyn Observer + Send)> = vec![&mut progress];
     observers.extend(trace.as_mut().map(|trace| trace as &mut (dyn Observer + Send)));
+    let data = checkpoints.fingerprint(&loaded.data.matrix);
+    let Checkpoints { file, every, from, replaces } = checkpoints;
+    if let Some(file) = file.as_ref().filter(|_| replaces && verbosity > Verbosity::Quiet) {
+        let file = file.display();
+        say::warning(&format!(
+            "{file} is the checkpoint of an earlier run, and this one replaces it: --resume {file} goes on from it instead"
+        ));
+    }
+    let mut kept = file.map(|file| Kept::new(file, verbosity));
+    let mut write = kept.as_mut().map(|kept| {
+        |checkpoint: &Checkpoint| {
+            kept.keep(checkpoint);
+            Ok(())
+        }
+    });
+    let (resumed, from) = from.unzip();
+    let keep = write.as_mut().map(|write| write as &mut Keep<'_>);
     let running = Running::with(&limits.cancel);
     let fit = config
-        .fit_observed(&loaded.data.matrix, None, &mut observers)
-        .map_err(|error| Failure::refused(&error, &loaded.name))?;
+        .fit_resumable(&loaded.data.matrix, None, &mut observers, Resumable { data, every, keep, from })
+        .map_err(|error| match (&error, resumed) {
+            (Error::Checkpoint(_), Some(file)) => Failure::Input(format!("{}: {error}", file.display())),
+            _ => Failure::refused(&error, &loaded.name),
+        })?;
     drop(running);
 
     // Files first: a reader of the table that went away must not cost the model.
@@ -45,6 +67,9 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
         let names = loaded.data.column_names.as_deref();
         let idle_flags = solver_flags.idle_for(fit.solver);
         warnings::of_fit(&fit, limits, &idle_flags, names).iter().for_each(|text| say::warning(text));
+        if fit.outcome != Outcome::Converged {
+            kept.and_then(|kept| kept.way_on()).iter().for_each(|text| say::line(text));
+        }
     }
     Ok(fit.outcome.into())
 }

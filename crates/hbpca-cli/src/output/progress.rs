@@ -115,6 +115,13 @@ impl Observer for Progress {
                 self.bar.set_message(format!("{solver} …"));
                 self.bar.enable_steady_tick(Duration::from_millis(100));
             }
+            Event::Resumed { history } => {
+                history.iter().for_each(|record| self.looked(record));
+                if let (Verbosity::Verbose, Some(last)) = (self.verbosity, history.last()) {
+                    let passes = number::plural(last.passes, "pass", "passes");
+                    self.bar.suspend(|| say::line(&format!("resumed after {passes}")));
+                }
+            }
             Event::Looked { record, .. } => self.looked(record),
             Event::Finished { .. } => self.bar.finish_and_clear(),
         }

@@ -61,7 +61,12 @@ impl Trace {
 
 impl Observer for Trace {
     fn notify(&mut self, event: &Event<'_>) -> ControlFlow<()> {
-        if let Event::Looked { record, .. } = event {
+        let records = match event {
+            Event::Looked { record, .. } => std::slice::from_ref(*record),
+            Event::Resumed { history } => history,
+            Event::Started { .. } | Event::Finished { .. } => &[],
+        };
+        for record in records {
             match self.style {
                 Style::Csv => self.write(&csv_line(record)),
                 Style::JsonLines => self.write(&serde_json::to_string(record).unwrap_or_default()),

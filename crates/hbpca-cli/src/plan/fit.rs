@@ -3,7 +3,7 @@
 use hbpca::{Batch, FitConfig, Limits, MomentumChoice, SolverKind};
 use hbpca_io::OutputFile;
 
-use super::{SolverFlags, Source, create, open_model};
+use super::{Checkpoints, SolverFlags, Source, create, open_model};
 use crate::args::{FitArgs, HowMany, MomentumArg, StepSize};
 use crate::exit::Failure;
 use crate::output::number;
@@ -18,6 +18,8 @@ pub struct FitPlan {
     pub config: FitConfig,
     /// Flags that only some solvers look at.
     pub solver_flags: SolverFlags,
+    /// Where the run is kept, and what it goes on from.
+    pub checkpoints: Checkpoints,
     /// Where the model goes.
     pub model: Option<OutputFile>,
     /// Where the history goes.
@@ -41,6 +43,7 @@ impl FitPlan {
             source,
             solver_flags: SolverFlags::given(args),
             config,
+            checkpoints: Checkpoints::new(args)?,
             model: args.output.as_deref().map(create).transpose()?,
             trace: args.trace.as_deref().map(Trace::create).transpose()?,
             json: args.json,

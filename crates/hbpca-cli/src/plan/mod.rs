@@ -1,10 +1,12 @@
 //! What was typed, made sense of: parameters checked, inputs found, outputs begun — all before any work.
 
+mod checkpoints;
 mod fit;
 mod solver_flags;
 mod source;
 mod table_output;
 
+pub use checkpoints::Checkpoints;
 pub use fit::{FitPlan, refuse_huge_covariance};
 pub use solver_flags::SolverFlags;
 pub use source::{Loaded, Source, kind};

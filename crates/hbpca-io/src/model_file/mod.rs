@@ -23,6 +23,7 @@ use hbpca::{Certificate, Fit, Model, Outcome, Record};
 
 use crate::{OutputFile, ReadError, WriteError};
 use header::Header;
+pub(crate) use tensors::{RECORD, numbers_of, record_to_row, records_of};
 
 /// A model with its origin.
 #[derive(Clone, Debug, PartialEq)]

@@ -13,7 +13,7 @@ use super::header::Header;
 const KEY: &str = "hbpca";
 
 /// Numbers a record has, in the order of [`Record`]'s fields.
-const RECORD: usize = 9;
+pub(crate) const RECORD: usize = 9;
 
 /// What was found in a file.
 pub(super) struct Tensors {
@@ -28,7 +28,7 @@ pub(super) struct Tensors {
 pub(super) fn serialize(stored: &StoredModel, json: String) -> Result<Vec<u8>, String> {
     let model = &stored.model;
     let (k, d) = (model.n_components(), model.n_features());
-    let history: Vec<f64> = stored.origin.history.iter().flat_map(to_row).collect();
+    let history: Vec<f64> = stored.origin.history.iter().flat_map(record_to_row).collect();
     let variances = model.explained_variance();
     let mut parts: Vec<(&str, Vec<usize>, &[f64])> = vec![
         ("components", vec![k, d], model.components()),
@@ -79,7 +79,7 @@ pub(super) fn deserialize(bytes: &[u8]) -> Result<(Header, Tensors), String> {
         eigenvalues: required("eigenvalues", &[k])?,
         shift,
         scale,
-        history: history(&file)?,
+        history: records_of(&file)?,
     };
     Ok((header, tensors))
 }
@@ -90,14 +90,15 @@ fn numbers(file: &SafeTensors<'_>, name: &str, shape: &[usize]) -> Result<Option
     if view.shape() != shape {
         return Err(format!("the tensor `{name}` has shape {:?} where {shape:?} is needed", view.shape()));
     }
-    let values = decode(&view, name)?;
+    let values = numbers_of(&view, name)?;
     match values.iter().find(|x| !x.is_finite()) {
         Some(x) => Err(format!("the tensor `{name}` holds {x}")),
         None => Ok(Some(values)),
     }
 }
 
-fn decode(view: &TensorView<'_>, name: &str) -> Result<Vec<f64>, String> {
+/// All numbers of a tensor of f64.
+pub(crate) fn numbers_of(view: &TensorView<'_>, name: &str) -> Result<Vec<f64>, String> {
     if view.dtype() != Dtype::F64 {
         return Err(format!("the tensor `{name}` has type {:?} where F64 is needed", view.dtype()));
     }
@@ -105,15 +106,19 @@ fn decode(view: &TensorView<'_>, name: &str) -> Result<Vec<f64>, String> {
     Ok(words.iter().map(|word| f64::from_le_bytes(*word)).collect())
 }
 
-fn history(file: &SafeTensors<'_>) -> Result<Vec<Record>, String> {
+/// The history in a file, empty where it has none.
+pub(crate) fn records_of(file: &SafeTensors<'_>) -> Result<Vec<Record>, String> {
     let Ok(view) = file.tensor("history") else { return Ok(Vec::new()) };
     match view.shape() {
-        [_, RECORD] => Ok(decode(&view, "history")?.as_chunks::<RECORD>().0.iter().map(from_row).collect()),
+        [_, RECORD] => {
+            Ok(numbers_of(&view, "history")?.as_chunks::<RECORD>().0.iter().map(from_row).collect())
+        }
         other => Err(format!("the tensor `history` has shape {other:?} where rows of {RECORD} are needed")),
     }
 }
 
-fn to_row(record: &Record) -> [f64; RECORD] {
+/// One row of the history.
+pub(crate) fn record_to_row(record: &Record) -> [f64; RECORD] {
     let known = |x: Option<f64>| x.unwrap_or(f64::NAN);
     let Record { passes, full_passes, seconds, theta, residual, eta, beta, lambda2, error } = record.clone();
     [

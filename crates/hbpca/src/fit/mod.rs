@@ -1,14 +1,17 @@
 //! From a matrix and a few choices to a certified model: the front door.
 
 mod auto;
+mod checkpoint;
 mod kind;
 mod speeds;
 
+pub use checkpoint::{Checkpoint, CheckpointEvery, Keep, Resumable};
 pub use kind::SolverKind;
 
 use serde::{Deserialize, Serialize};
 
-use crate::driver::Stopwatch;
+use checkpoint::Session;
+
 use crate::matrix::{ColumnStatistics, Matrix, Preprocessing, Replacement, RowMap, Sampler};
 use crate::observe::{Observer, Record};
 use crate::policy::{
@@ -144,12 +147,44 @@ impl FitConfig {
         weights: Option<&[f64]>,
         observers: &mut [&mut (dyn Observer + Send)],
     ) -> Result<Fit, Error> {
+        self.fit_resumable(matrix, weights, observers, Resumable::default())
+    }
+
+    /// The same, kept while it runs and going on from where one was kept: the result has the same bits as without a break.
+    ///
+    /// ```
+    /// use hbpca::{Dense, FitConfig, Matrix, Resumable, SolverKind};
+    /// let x: Matrix = Dense::new(vec![2.0, 1.0, -2.0, -1.0, 0.1, -0.2, -0.1, 0.2], 4, 2)?.into();
+    /// let config = FitConfig { solver: SolverKind::Power, ..FitConfig::default() };
+    /// let mut kept = Vec::new();
+    /// let mut keep = |checkpoint: &hbpca::Checkpoint| Ok(kept.push(checkpoint.clone()));
+    /// let data = x.fingerprint(None);
+    /// let resumable = Resumable { data: data.clone(), keep: Some(&mut keep), ..Resumable::default() };
+    /// let whole = config.fit_resumable(&x, None, &mut [], resumable)?;
+    ///
+    /// let from = Some(kept[0].clone());
+    /// let resumed = config.fit_resumable(&x, None, &mut [], Resumable { data, from, ..Resumable::default() })?;
+    /// assert_eq!(resumed.model, whole.model);
+    /// assert_eq!(resumed.passes, whole.passes);
+    /// # Ok::<(), hbpca::Error>(())
+    /// ```
+    pub fn fit_resumable(
+        &self,
+        matrix: &Matrix<'_>,
+        weights: Option<&[f64]>,
+        observers: &mut [&mut (dyn Observer + Send)],
+        resumable: Resumable<'_>,
+    ) -> Result<Fit, Error> {
         self.check(matrix.n_rows(), matrix.n_cols())?;
-        let pool = rayon::ThreadPoolBuilder::new()
+        self.pool()?.install(|| self.fit_here(matrix, weights, observers, resumable))
+    }
+
+    /// As many threads as are chosen.
+    pub(crate) fn pool(&self) -> Result<rayon::ThreadPool, Error> {
+        rayon::ThreadPoolBuilder::new()
             .num_threads(self.threads)
             .build()
-            .map_err(|error| Error::Source(Box::new(error)))?;
-        pool.install(|| self.fit_here(matrix, weights, observers))
+            .map_err(|error| Error::Source(Box::new(error)))
     }
 
     /// Refuses choices that do not fit together or do not fit the data.
@@ -183,10 +218,15 @@ impl FitConfig {
         matrix: &Matrix<'_>,
         weights: Option<&[f64]>,
         observers: &mut [&mut (dyn Observer + Send)],
+        resumable: Resumable<'_>,
     ) -> Result<Fit, Error> {
-        let clock = Stopwatch::start();
+        let mut session = Session::new(self, resumable)?;
+        let clock = session.clock();
         let cancel = &self.limits.cancel;
-        let statistics = ColumnStatistics::gather(matrix, weights, cancel)?;
+        let statistics = match session.statistics(matrix.n_rows(), matrix.n_cols())? {
+            Some(known) => known,
+            None => ColumnStatistics::gather(matrix, weights, cancel)?,
+        };
         let map = self.preprocessing.row_map(&statistics);
         observers.iter_mut().for_each(|observer| observer.prepared(&map, statistics.weight()));
         let mut operator = match weights {
@@ -197,19 +237,21 @@ impl FitConfig {
         let mut run = self.clone();
         let mut read = RowsRead::default();
         let (report, chosen_because) = loop {
-            let (solver, chosen_because) = self.choose(matrix, run.k);
-            run.solver = solver;
-            if solver == SolverKind::Covariance && run.variance_share.is_some() {
-                run.k = auto::first_k_of_share(matrix, run.k);
-            }
-            if run.eta.is_none() && solver.needs_step_size() && run.can_afford_suggestion(matrix) {
-                let suggestion = run.suggest_step_size(matrix, &map)?;
-                read.rows += suggestion.rows_read;
-                run.eta = Some(suggestion.eta);
-            }
+            let (chosen_because, paused) = match session.resume(&mut run) {
+                Some((chosen_because, paused)) => (chosen_because, Some(paused)),
+                None => (run.settle(self.solver, matrix, &map, &mut read)?, None),
+            };
+            run.check(matrix.n_rows(), matrix.n_cols())?;
             let mut driver = Driver::new(run.limits.clone()).having_read(read);
             for observer in &mut *observers {
                 driver = driver.observer(&mut **observer);
+            }
+            let mut keeper = session.keeper(&run, &chosen_because, &statistics, &clock);
+            if let Some(keeper) = &mut keeper {
+                driver = driver.keeper(keeper);
+            }
+            if let Some(paused) = paused {
+                driver = driver.resuming(paused);
             }
             let mut solver = run.solver_for(matrix)?;
             let report = driver.run(&mut *solver, &mut operator)?;
@@ -245,12 +287,29 @@ impl FitConfig {
         })
     }
 
-    /// The solver to run for k components, and why.
-    fn choose(&self, matrix: &Matrix<'_>, k: usize) -> (SolverKind, String) {
-        match self.solver {
-            SolverKind::Auto => auto::choose(matrix, k),
+    /// Decides what was left open in what was `asked` for: the solver, how many components to ask for first, and the step
+    /// size, whose sample of rows is counted in `read`. Returns why that solver.
+    fn settle(
+        &mut self,
+        asked: SolverKind,
+        matrix: &Matrix<'_>,
+        map: &RowMap,
+        read: &mut RowsRead,
+    ) -> Result<String, Error> {
+        let (solver, chosen_because) = match asked {
+            SolverKind::Auto => auto::choose(matrix, self.k),
             chosen => (chosen, "asked for".to_owned()),
+        };
+        self.solver = solver;
+        if solver == SolverKind::Covariance && self.variance_share.is_some() {
+            self.k = auto::first_k_of_share(matrix, self.k);
         }
+        if self.eta.is_none() && solver.needs_step_size() && self.can_afford_suggestion(matrix) {
+            let suggestion = self.suggest_step_size(matrix, map)?;
+            read.rows += suggestion.rows_read;
+            self.eta = Some(suggestion.eta);
+        }
+        Ok(chosen_because)
     }
 
     /// Whether the budget has room for the sample that tells the step size, and a first look.

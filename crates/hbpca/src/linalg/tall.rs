@@ -18,6 +18,17 @@ impl Tall {
         Self { d, values: Vec::new() }
     }
 
+    /// Vectors that follow each other; values that do not fill another one are left out.
+    pub(crate) fn from_values(d: usize, mut values: Vec<f64>) -> Self {
+        values.truncate(values.len() / d.max(1) * d);
+        Self { d, values }
+    }
+
+    /// All vectors, one after another.
+    pub(crate) fn into_values(self) -> Vec<f64> {
+        self.values
+    }
+
     /// a, the number of vectors.
     pub(crate) fn len(&self) -> usize {
         self.values.len() / self.d.max(1)

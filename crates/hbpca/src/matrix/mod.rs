@@ -7,6 +7,7 @@
 mod chunks;
 mod csr;
 mod dense;
+mod fingerprint;
 mod preprocessing;
 mod sampler;
 mod statistics;
@@ -14,6 +15,7 @@ mod statistics;
 pub use chunks::RowChunks;
 pub use csr::Csr;
 pub use dense::Dense;
+pub(crate) use fingerprint::fingerprint_of_block;
 pub use preprocessing::{Centering, Preprocessing, RowMap, Scaling};
 pub use sampler::{Replacement, Sampler};
 pub(crate) use sampler::{random_direction, random_filling};

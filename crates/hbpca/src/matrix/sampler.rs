@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
+use crate::{Archive, Error};
 
 /// Whether a row may appear twice in one batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +57,21 @@ impl Sampler {
     /// Rows in a batch.
     pub fn batch(&self) -> usize {
         self.rows.len()
+    }
+
+    /// Walks over the position in the stream of batches.
+    pub(crate) fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
+        // Words of 32 bits, counted in 68 bits.
+        let at = self.generator.get_word_pos();
+        let (mut high, mut low) = ((at >> 32) as u64, (at as u64) & u64::from(u32::MAX));
+        archive.count("words_high", &mut high)?;
+        archive.count("words_low", &mut low)?;
+        archive.check("words_high", high < 1 << 36, "is beyond the generator's last word")?;
+        archive.check("words_low", u32::try_from(low).is_ok(), "has more than 32 bits")?;
+        if archive.is_restoring() {
+            self.generator.set_word_pos(u128::from(high) << 32 | u128::from(low));
+        }
+        Ok(())
     }
 
     /// The next batch, ascending.
@@ -180,6 +195,21 @@ mod tests {
     }
     const STREAM_42: [[usize; 5]; 2] = [[288, 427, 627, 681, 950], [149, 238, 308, 771, 803]];
     const DIRECTION_42: [u64; 2] = [4_596_819_928_217_986_828, 13_830_377_804_527_537_254];
+
+    #[test]
+    fn streams_go_on_where_they_were_saved() {
+        use crate::State;
+        for replacement in [Replacement::With, Replacement::Without] {
+            let fresh = || Sampler::new(1000, 7, replacement, 3).unwrap();
+            let mut sampler = fresh();
+            for _ in 0..40 {
+                let state = State::of(|archive| sampler.archive(archive)).unwrap();
+                let mut resumed = fresh();
+                state.restore(|archive| resumed.archive(archive)).unwrap();
+                assert_eq!(sampler.draw(), resumed.draw());
+            }
+        }
+    }
 
     #[test]
     fn batch_larger_than_n_is_refused() {

@@ -12,7 +12,7 @@
 //! summarised relative to one of them: no row is further than √w·σ from the mean.
 
 use super::{Csr, Dense, Matrix, Real};
-use crate::{CancelToken, Error, kernels, ordered};
+use crate::{Archive, CancelToken, Error, kernels, ordered};
 
 /// Weighted mean, spread and range of each column.
 #[derive(Clone, Debug, PartialEq)]
@@ -148,7 +148,7 @@ impl ColumnStatistics {
         total
     }
 
-    fn empty(d: usize) -> Self {
+    pub(crate) fn empty(d: usize) -> Self {
         Self {
             n_rows: 0,
             weight: 0.0,
@@ -246,6 +246,22 @@ impl ColumnStatistics {
     /// Largest value of each column, implicit zeros included.
     pub fn max(&self) -> &[f64] {
         &self.max
+    }
+
+    /// Walks over everything, for a checkpoint.
+    pub(crate) fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
+        let d = self.n_cols();
+        archive.size("n_rows", &mut self.n_rows)?;
+        archive.number("weight", &mut self.weight)?;
+        archive.check("weight", self.weight > 0.0, "is not positive")?;
+        let names = ["mean", "squares", "min", "max"];
+        for (name, column) in
+            names.into_iter().zip([&mut self.mean, &mut self.squares, &mut self.min, &mut self.max])
+        {
+            archive.list(name, column)?;
+            archive.check(name, column.len() == d, "has not one number for each column")?;
+        }
+        Ok(())
     }
 
     /// As one flat list of numbers, for sending to other machines.

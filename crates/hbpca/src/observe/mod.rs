@@ -45,6 +45,11 @@ pub enum Event<'a> {
         /// Components sought.
         k: usize,
     },
+    /// The run goes on from a checkpoint.
+    Resumed {
+        /// The history so far, whose last iterate is not told again.
+        history: &'a [Record],
+    },
     /// An outer iterate was looked at.
     Looked {
         /// The new line of the history.

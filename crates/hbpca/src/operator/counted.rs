@@ -1,10 +1,12 @@
 //! Counting what is read: passes are rows read divided by n.
 
+use serde::{Deserialize, Serialize};
+
 use super::{CovarianceOperator, Rows};
-use crate::{Block, Error};
+use crate::{Archive, Block, Error};
 
 /// Rows read so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowsRead {
     /// Complete passes over all rows.
     pub full_passes: u64,
@@ -81,6 +83,10 @@ impl<O: CovarianceOperator> CovarianceOperator for Counted<O> {
         self.read.rows += self.n_rows() as u64;
         self.read.full_passes += 1;
         Ok(())
+    }
+
+    fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
+        self.operator.archive(archive)
     }
 
     fn passes_to_form(&self) -> u64 {

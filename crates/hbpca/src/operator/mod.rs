@@ -15,7 +15,7 @@ pub use fused::Covariance;
 pub(crate) use fused::rounding_of_sum;
 pub use sharded::Sharded;
 
-use crate::{Block, Error};
+use crate::{Archive, Block, Error};
 
 /// Which rows a sum runs over.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +83,12 @@ pub trait CovarianceOperator {
         self.apply(v, out)
     }
 
+    /// Walks over what it remembers between products and what later products depend on, for a checkpoint: rows drawn into
+    /// memory, the position of a generator. An operator that only reads the data remembers nothing.
+    fn archive(&mut self, _archive: &mut Archive<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Full passes that [`form`](Self::form) reads.
     fn passes_to_form(&self) -> u64 {
         self.dim().div_ceil(UNITS) as u64
@@ -127,6 +133,9 @@ impl<O: CovarianceOperator + ?Sized> CovarianceOperator for &mut O {
     }
     fn apply_coarsely(&mut self, v: &Block, out: &mut Block) -> Result<(), Error> {
         (**self).apply_coarsely(v, out)
+    }
+    fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
+        (**self).archive(archive)
     }
     fn passes_to_form(&self) -> u64 {
         (**self).passes_to_form()

@@ -5,7 +5,7 @@
 
 use std::fmt::Debug;
 
-use crate::{Block, Error};
+use crate::{Archive, Block, Error};
 
 /// Chooses β at every outer iterate.
 pub trait Momentum: Debug + Send {
@@ -17,6 +17,11 @@ pub trait Momentum: Debug + Send {
 
     /// λ₂ or its estimate, where β rests on one.
     fn lambda2(&self) -> Option<f64>;
+
+    /// Walks over what it learnt from vectors of length d; nothing where it learns nothing.
+    fn archive(&mut self, _d: usize, _archive: &mut Archive<'_>) -> Result<(), Error> {
+        Ok(())
+    }
 }
 
 /// β = (1 − η + ηλ₂)². Where the square leaves the range of f64 it stops there, and momentum fades into plain power
@@ -98,6 +103,9 @@ impl Momentum for AdaptiveMomentum {
     fn lambda2(&self) -> Option<f64> {
         self.estimate.value()
     }
+    fn archive(&mut self, d: usize, archive: &mut Archive<'_>) -> Result<(), Error> {
+        self.estimate.archive(d, archive)
+    }
 }
 
 /// The estimate of λ₂ from two consecutive outer iterates and their exact images:
@@ -133,6 +141,19 @@ impl SecondEigenvalue {
         }
         w_before.copy_from(w);
         g_before.copy_from(g);
+    }
+
+    /// Walks over the estimate and the last pair, whose vectors have length d.
+    pub(crate) fn archive(&mut self, d: usize, archive: &mut Archive<'_>) -> Result<(), Error> {
+        archive.optional("value", &mut self.value)?;
+        // No column before the first iterate, one after it.
+        let none = || (Block::zeros(d, 0), Block::zeros(d, 0));
+        let (mut w, mut g) = self.previous.clone().unwrap_or_else(none);
+        archive.columns("w", &mut w)?;
+        archive.columns("g", &mut g)?;
+        archive.check("w", w.p() <= 1 && w.p() == g.p(), "is not one vector with one image")?;
+        self.previous = (w.p() == 1).then_some((w, g));
+        Ok(())
     }
 
     /// λ̂₂, once two iterates have been seen.

@@ -28,7 +28,7 @@ use crate::linalg::{
     Tall, add_product, beside, gram, orthonormal_complement, product, project_out, random_complement,
     small_eigen, view,
 };
-use crate::{Block, CovarianceOperator, Error, Replacement, Sampler};
+use crate::{Archive, Block, CovarianceOperator, Error, Replacement, Sampler};
 
 /// Products with the start sample.
 const START_PRODUCTS: usize = 3;
@@ -346,6 +346,20 @@ impl Solver for Anchored {
             beta: Some(beta),
             lambda2: self.basis.theta.get(self.sizes.block).copied(),
         }
+    }
+
+    fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
+        archive.part("basis", |archive| self.basis.archive(archive))?;
+        archive.check("basis", self.basis.len() >= self.k, "has fewer vectors than components are sought")?;
+        archive.block("vectors", &mut self.vectors)?;
+        archive.block("images", &mut self.images)?;
+        archive.size("m", &mut self.inner.m)?;
+        archive.check("m", (1..=self.inner.longest).contains(&self.inner.m), "is no length of an epoch")?;
+        archive.number("tau", &mut self.inner.tau)?;
+        archive.number("residual", &mut self.residual)?;
+        archive.count("steps", &mut self.steps)?;
+        archive.flag("started", &mut self.started)?;
+        archive.part("sampler", |archive| self.sampler.archive(archive))
     }
 }
 

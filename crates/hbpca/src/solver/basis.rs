@@ -15,7 +15,7 @@ use faer::{Mat, MatRef};
 
 use crate::linalg::{Tall, gram, product, small_eigen, view};
 use crate::operator::rounding_of_sum;
-use crate::{Block, CovarianceOperator, Error};
+use crate::{Archive, Block, CovarianceOperator, Error};
 
 /// Q, CQ and H = QᵀCQ.
 #[derive(Clone, Debug)]
@@ -97,6 +97,20 @@ impl RitzBasis {
     pub(super) fn image_error(&self) -> f64 {
         let largest = self.theta.first().copied().unwrap_or(0.0);
         self.error + rounding_of_sum(self.len()) * largest
+    }
+
+    /// Walks over everything.
+    pub(super) fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
+        archive.tall("q", &mut self.q)?;
+        archive.tall("cq", &mut self.cq)?;
+        let (d, a) = (self.q.view().nrows(), self.len());
+        archive.check("q", a <= d, "has more vectors than coordinates")?;
+        archive.check("cq", self.cq.len() == a, "has not one image for each vector")?;
+        archive.matrix("h", a, a, &mut self.h)?;
+        archive.number("error", &mut self.error)?;
+        archive.list("theta", &mut self.theta)?;
+        archive.check("theta", self.theta.len() == a, "has not one value for each vector")?;
+        archive.matrix("s", a, a, &mut self.s)
     }
 
     /// Computes the images anew: one pass, and all rounding gathered so far is gone.

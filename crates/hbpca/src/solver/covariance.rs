@@ -17,7 +17,7 @@ use super::{Krylov, KrylovSizes, Pairs, Solver};
 use crate::certificate::Next;
 use crate::linalg::{product, view};
 use crate::operator::rounding_of_sum;
-use crate::{Block, CovarianceOperator, Driver, Error, Limits, Rows};
+use crate::{Archive, Block, CovarianceOperator, Driver, Error, Limits, Rows};
 
 /// The k leading eigenvectors from C itself.
 #[derive(Clone, Debug)]
@@ -144,5 +144,13 @@ impl Solver for CovarianceSolver {
 
     fn passes_ahead(&self, _n_rows: usize) -> f64 {
         self.passes as f64
+    }
+
+    fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
+        archive.block("vectors", &mut self.vectors)?;
+        archive.block("images", &mut self.images)?;
+        archive.number("image_error", &mut self.image_error)?;
+        archive.part("next", |archive| self.next.archive(archive))?;
+        archive.count("passes", &mut self.passes)
     }
 }

@@ -20,7 +20,7 @@
 use super::lanczos::Lanczos;
 use super::{Outlook, Pairs, Solver};
 use crate::linalg::{Tall, beside, orthonormal_complement, random_complement, view};
-use crate::{Block, CovarianceOperator, Error};
+use crate::{Archive, Block, CovarianceOperator, Error};
 
 /// Residuals below this, relative to θ₁, are not sought in coarse arithmetic.
 const COARSE_FLOOR: f64 = 8.0 * f32::EPSILON as f64;
@@ -234,5 +234,25 @@ impl Solver for Krylov {
 
     fn passes_ahead(&self, _n_rows: usize) -> f64 {
         1.0
+    }
+
+    fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
+        let d = self.basis.x.d();
+        archive.part("basis", |archive| self.basis.archive(archive))?;
+        archive.check("basis", self.basis.len() >= self.k, "has fewer vectors than components are sought")?;
+        // Both grow where copies may hide.
+        archive.size("block", &mut self.sizes.block)?;
+        archive.size("memory", &mut self.sizes.memory)?;
+        archive.check("block", (1..=d).contains(&self.sizes.block), "is not between 1 and the columns")?;
+        archive.check("memory", self.sizes.memory <= d, "is more than the columns")?;
+        archive.flag("coarse", &mut self.coarse)?;
+        archive.flag("fresh", &mut self.fresh)?;
+        archive.count("steps", &mut self.steps)?;
+        archive.count("settled_at", &mut self.settled_at)?;
+        if archive.is_restoring() {
+            self.formed = None;
+            self.basis.reserve(self.sizes.memory);
+        }
+        Ok(())
     }
 }

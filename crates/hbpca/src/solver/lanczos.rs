@@ -22,7 +22,7 @@ use crate::linalg::{
     project_out_block, random_complement, rounding_of_gram, small_eigen,
 };
 use crate::operator::rounding_of_sum;
-use crate::{Block, Error};
+use crate::{Archive, Block, Error};
 
 /// Q, H, X and B.
 #[derive(Clone, Debug)]
@@ -188,6 +188,22 @@ impl Lanczos {
         self.error = 0.0;
         self.coupled = a;
         self.solve(a, image_rounding)
+    }
+
+    /// Walks over everything.
+    pub(super) fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
+        archive.tall("q", &mut self.q)?;
+        archive.columns("x", &mut self.x)?;
+        let (d, a, p) = (self.x.d(), self.len(), self.x.p());
+        archive.check("q", a.saturating_add(p) <= d, "has, with X, more vectors than coordinates")?;
+        archive.matrix("h", a, a, &mut self.h)?;
+        archive.matrix("b", p, a, &mut self.b)?;
+        archive.size("coupled", &mut self.coupled)?;
+        archive.check("coupled", self.coupled <= a, "is more than the vectors there are")?;
+        archive.number("error", &mut self.error)?;
+        archive.list("theta", &mut self.theta)?;
+        archive.check("theta", self.theta.len() == a, "has not one value for each vector")?;
+        archive.matrix("s", a, a, &mut self.s)
     }
 
     /// A bound on the error of the image of any unit vector within the basis.

@@ -27,7 +27,7 @@ pub use vr_pca::VrPca;
 pub use vr_power_m::VrPowerM;
 
 use crate::certificate::Next;
-use crate::{Block, CovarianceOperator, Error};
+use crate::{Archive, Block, CovarianceOperator, Error};
 
 /// What a solver currently offers as eigenvectors, with their images.
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +107,11 @@ pub trait Solver {
     fn parameters(&self) -> StepParameters {
         StepParameters::default()
     }
+
+    /// Walks over all numbers that change while it runs, for a checkpoint: after a [`look`](Self::look) and before the
+    /// [`step`](Self::step) that follows. Given back to a solver made with the same arguments, that goes on with the same
+    /// bits. Whatever is given back is checked: sizes that do not go together are an error here and no panic later.
+    fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error>;
 }
 
 /// λ_{k+1} as the Ritz values of a larger space estimate it.

@@ -14,7 +14,7 @@
 
 use super::{Epoch, Pairs, Solver, StepParameters, check_positive_step, combine, normalize};
 use crate::certificate::Next;
-use crate::{Block, CovarianceOperator, Error, Sampler, Start};
+use crate::{Archive, Block, CovarianceOperator, Error, Sampler, Start};
 
 /// w ← w + η_t C_S w with a diminishing step.
 #[derive(Clone, Debug)]
@@ -74,5 +74,13 @@ impl Solver for Oja {
 
     fn parameters(&self) -> StepParameters {
         StepParameters { eta: Some(self.eta_t()), ..StepParameters::default() }
+    }
+
+    fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
+        archive.size("t", &mut self.t)?;
+        archive.block("w", &mut self.w)?;
+        archive.block("g", &mut self.g)?;
+        archive.number("image_error", &mut self.image_error)?;
+        archive.part("sampler", |archive| self.sampler.archive(archive))
     }
 }

@@ -11,7 +11,7 @@
 
 use super::{Pairs, Solver, normalize};
 use crate::certificate::Next;
-use crate::{Block, CovarianceOperator, Error, Start};
+use crate::{Archive, Block, CovarianceOperator, Error, Start};
 
 /// w ← Cw / ‖Cw‖.
 #[derive(Clone, Debug)]
@@ -52,5 +52,11 @@ impl Solver for Power {
 
     fn passes_ahead(&self, _n_rows: usize) -> f64 {
         1.0
+    }
+
+    fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
+        archive.block("w", &mut self.w)?;
+        archive.block("g", &mut self.g)?;
+        archive.number("image_error", &mut self.image_error)
     }
 }

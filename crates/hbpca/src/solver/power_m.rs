@@ -13,7 +13,7 @@
 
 use super::{Pairs, Solver, StepParameters, combine};
 use crate::certificate::Next;
-use crate::{Block, CovarianceOperator, Error, Momentum, Start};
+use crate::{Archive, Block, CovarianceOperator, Error, Momentum, Start};
 
 /// w_{t+1} = 2Cw_t − βw_{t−1}.
 #[derive(Debug)]
@@ -72,6 +72,16 @@ impl Solver for PowerM {
 
     fn parameters(&self) -> StepParameters {
         StepParameters { eta: None, beta: Some(self.momentum.beta(1.0)), lambda2: self.momentum.lambda2() }
+    }
+
+    fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
+        archive.size("t", &mut self.t)?;
+        archive.block("w", &mut self.w)?;
+        archive.block("w_previous", &mut self.w_previous)?;
+        archive.block("g", &mut self.g)?;
+        archive.number("image_error", &mut self.image_error)?;
+        let d = self.w.d();
+        archive.part("momentum", |archive| self.momentum.archive(d, archive))
     }
 }
 

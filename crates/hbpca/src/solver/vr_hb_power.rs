@@ -21,7 +21,7 @@
 use super::power_m::scale_pair;
 use super::{Pairs, Solver, StepParameters, check_unit_step, combine};
 use crate::certificate::Next;
-use crate::{Block, CovarianceOperator, Error, Momentum, Sampler, Start};
+use crate::{Archive, Block, CovarianceOperator, Error, Momentum, Sampler, Start};
 
 /// The epoch length m ≥ 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,6 +146,16 @@ impl Solver for VrHbPower {
     fn parameters(&self) -> StepParameters {
         let lambda2 = self.momentum.lambda2();
         StepParameters { eta: Some(self.eta), beta: Some(self.momentum.beta(self.eta)), lambda2 }
+    }
+
+    fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
+        // The inner loop begins from these two.
+        archive.block("w_tilde", &mut self.w_tilde)?;
+        archive.block("g_tilde", &mut self.g_tilde)?;
+        archive.number("image_error", &mut self.image_error)?;
+        let d = self.w_tilde.d();
+        archive.part("momentum", |archive| self.momentum.archive(d, archive))?;
+        archive.part("sampler", |archive| self.sampler.archive(archive))
     }
 }
 

@@ -16,7 +16,7 @@
 
 use super::{Epoch, Pairs, Solver, StepParameters, check_positive_step, combine, normalize};
 use crate::certificate::Next;
-use crate::{Block, CovarianceOperator, Error, Sampler, Start};
+use crate::{Archive, Block, CovarianceOperator, Error, Sampler, Start};
 
 /// w ← w + ηg_t with the variance-reduced gradient g_t.
 #[derive(Clone, Debug)]
@@ -94,5 +94,13 @@ impl Solver for VrPca {
 
     fn parameters(&self) -> StepParameters {
         StepParameters { eta: Some(self.eta), ..StepParameters::default() }
+    }
+
+    fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
+        // The inner loop begins from these two.
+        archive.block("w_tilde", &mut self.w_tilde)?;
+        archive.block("g_tilde", &mut self.g_tilde)?;
+        archive.number("image_error", &mut self.image_error)?;
+        archive.part("sampler", |archive| self.sampler.archive(archive))
     }
 }

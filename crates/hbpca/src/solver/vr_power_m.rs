@@ -8,7 +8,7 @@
 //! small, by design: nothing damps the noise. Cost of a step: 1 + (m − 1)|S|/n passes.
 
 use super::{Epoch, Pairs, Solver, StepParameters, VrHbPower};
-use crate::{CovarianceOperator, Error, Momentum, Sampler, Start};
+use crate::{Archive, CovarianceOperator, Error, Momentum, Sampler, Start};
 
 /// Algorithm 1 of the paper with η = 1.
 #[derive(Debug)]
@@ -45,5 +45,8 @@ impl Solver for VrPowerM {
     }
     fn parameters(&self) -> StepParameters {
         self.0.parameters()
+    }
+    fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
+        self.0.archive(archive)
     }
 }

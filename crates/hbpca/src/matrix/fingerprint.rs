@@ -1,0 +1,114 @@
+//! Telling data apart: a hash of shape, storage and every value.
+
+use std::fmt::Write;
+use std::hash::Hasher;
+
+use rayon::prelude::*;
+use twox_hash::XxHash3_64;
+
+use super::{Csr, Dense, Matrix, Real};
+use crate::Block;
+
+/// Rows hashed by one thread at a time.
+const ROWS: usize = 1024;
+
+impl Matrix<'_> {
+    /// A text that differs where the shape, the storage, a value or a weight does, but for a chance of 2⁻⁶⁴: XXH3 of every
+    /// run of 1024 rows, and of those hashes. One pass at the speed of memory.
+    pub fn fingerprint(&self, weights: Option<&[f64]>) -> String {
+        let (kind, hash) = match self {
+            Self::DenseF32(x) => ("dense f32", of_dense(x)),
+            Self::DenseF64(x) => ("dense f64", of_dense(x)),
+            Self::CsrF32(x) => ("sparse f32", of_csr(x)),
+            Self::CsrF64(x) => ("sparse f64", of_csr(x)),
+        };
+        let mut text = format!("{} × {} {kind} {hash:016x}", self.n_rows(), self.n_cols());
+        if let Some(weights) = weights {
+            let _ = write!(text, " weighted {:016x}", of_numbers(weights.iter().copied())); // strings take everything
+        }
+        text
+    }
+}
+
+/// The same for a block of vectors.
+pub(crate) fn fingerprint_of_block(block: &Block) -> String {
+    format!("{} × {} {:016x}", block.d(), block.p(), of_numbers(block.values().iter().copied()))
+}
+
+fn of_dense<T: Real>(x: &Dense<'_, T>) -> u64 {
+    of_rows(x.n_rows(), |rows| of_numbers(rows.flat_map(|l| x.row(l)).map(|x| x.to_f64())))
+}
+
+fn of_csr<T: Real>(x: &Csr<'_, T>) -> u64 {
+    of_rows(x.n_rows(), |rows| {
+        // Rows are told apart by their lengths.
+        let row = |l: usize| {
+            let (columns, values) = x.row_slices(l);
+            let entries = columns.iter().zip(values).flat_map(|(j, x)| [f64::from(*j), x.to_f64()]);
+            std::iter::once(columns.len() as f64).chain(entries)
+        };
+        of_numbers(rows.flat_map(row))
+    })
+}
+
+fn of_rows(n: usize, hash: impl Fn(std::ops::Range<usize>) -> u64 + Sync) -> u64 {
+    let pieces = (0..n.div_ceil(ROWS)).into_par_iter();
+    let hashes: Vec<u64> = pieces.map(|i| hash(i * ROWS..n.min((i + 1) * ROWS))).collect();
+    let mut all = XxHash3_64::with_seed(0);
+    hashes.iter().for_each(|hash| all.write(&hash.to_le_bytes()));
+    all.finish()
+}
+
+fn of_numbers(values: impl Iterator<Item = f64>) -> u64 {
+    let mut hasher = XxHash3_64::with_seed(0);
+    let mut buffer = [0_u8; 4096];
+    let mut used = 0;
+    for value in values {
+        buffer[used..used + 8].copy_from_slice(&value.to_le_bytes());
+        used += 8;
+        if used == buffer.len() {
+            hasher.write(&buffer);
+            used = 0;
+        }
+    }
+    hasher.write(&buffer[..used]);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dense(values: Vec<f64>, n: usize) -> Matrix<'static> {
+        let d = values.len() / n;
+        Dense::new(values, n, d).unwrap().into()
+    }
+
+    #[test]
+    fn every_value_the_shape_the_storage_and_weights_tell_data_apart() {
+        let values: Vec<f64> = (0..6000).map(f64::from).collect();
+        let original = dense(values.clone(), 3000);
+        let print = original.fingerprint(None);
+        assert_eq!(print, dense(values.clone(), 3000).fingerprint(None));
+        let mut seen = vec![print, dense(values.clone(), 2000).fingerprint(None)];
+        for at in [0, 1, 2047, 2048, 5999] {
+            let mut values = values.clone();
+            values[at] = -values[at] - 1.0;
+            seen.push(dense(values, 3000).fingerprint(None));
+        }
+        let narrow: Vec<f32> = values.iter().map(|x| *x as f32).collect();
+        seen.push(Matrix::from(Dense::new(narrow, 3000, 2).unwrap()).fingerprint(None));
+        for weights in [vec![1.0; 3000], vec![2.0; 3000]] {
+            seen.push(original.fingerprint(Some(&weights)));
+        }
+        for starts in [vec![0, 1, 2], vec![0, 0, 2], vec![0, 2, 2]] {
+            seen.push(
+                Matrix::from(Csr::new(2, starts, vec![0, 1], vec![1.0, 2.0]).unwrap()).fingerprint(None),
+            );
+        }
+        let count = seen.len();
+        seen.sort();
+        seen.dedup();
+        assert_eq!(seen.len(), count);
+    }
+}

@@ -1,0 +1,279 @@
+//! Exact sufficient statistics of rows that come in chunks: count, means and centred scatter.
+//!
+//! ```text
+//! S = Σ w(x − μ)(x − μ)ᵀ          of each chunk, about its own mean
+//! δ = μ_b − μ_a,   S = Sₐ + S_b + δδᵀ·wₐw_b/w        exact in exact arithmetic (Chan, Golub & LeVeque 1983)
+//! ```
+//!
+//! From them C follows for every preparation: C = D⁻¹[S/w + (μ − m)(μ − m)ᵀ]D⁻¹ with m what is subtracted. After all chunks the
+//! components are those of one fit on all rows, up to rounding, whatever the chunks were; no row is kept. The price is d²
+//! numbers of memory.
+//!
+//! Rounding is tracked entry by entry: |fl(Sᵢⱼ) − Sᵢⱼ| ≤ ρ√(SᵢᵢSⱼⱼ), because every sum of products obeys such a bound by
+//! Cauchy–Schwarz. It survives scaling, and ‖D⁻¹ED⁻¹‖_F ≤ ρ·tr C.
+
+use crate::certificate::Certificate;
+use crate::driver::Stopwatch;
+use crate::linalg::{product, view};
+use crate::matrix::{ColumnStatistics, Matrix, Preprocessing, RowMap};
+use crate::operator::rounding_of_sum;
+use crate::solver::CovarianceSolver;
+use crate::{
+    Block, CancelToken, Covariance, CovarianceOperator, Driver, Error, Fit, FitConfig, Model, Report, Rows,
+    SolverKind, Summary,
+};
+
+/// Bytes that the scatter may take.
+const MOST_BYTES: usize = 128 << 20;
+
+/// Count, means, ranges and centred scatter of all rows seen.
+///
+/// ```
+/// use hbpca::{Dense, FitConfig, Matrix, Moments};
+/// let chunk = |values: &[f64]| Matrix::from(Dense::new(values.to_vec(), values.len() / 2, 2).unwrap());
+/// let mut moments = Moments::of(&chunk(&[2.0, 1.0, -2.0, -1.0]), None)?;
+/// moments.merge(&Moments::of(&chunk(&[0.1, -0.2, -0.1, 0.2]), None)?)?;
+/// let fit = FitConfig::default().fit_moments(&moments)?;
+/// assert_eq!(fit.model.summary().n, 4);
+/// # Ok::<(), hbpca::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moments {
+    statistics: ColumnStatistics,
+    /// S, d×d.
+    scatter: Block,
+    /// How often rows were added; every time the means are rounded.
+    merges: usize,
+    /// ρ.
+    rounding: f64,
+}
+
+impl Moments {
+    /// Of the rows of `matrix`, with a weight for each or not. Refuses NaN and infinities, and more columns than the scatter has
+    /// room for.
+    pub fn of(matrix: &Matrix<'_>, weights: Option<&[f64]>) -> Result<Self, Error> {
+        check_columns(matrix.n_cols())?;
+        let statistics = ColumnStatistics::gather(matrix, weights, &CancelToken::default())?;
+        let map = Preprocessing::CENTER.row_map(&statistics);
+        let mut operator = match weights {
+            None => Covariance::with_map(matrix, map),
+            Some(weights) => Covariance::with_map_and_weights(matrix, map, weights)?,
+        };
+        let mut scatter = Block::zeros(0, 0);
+        operator.form(&mut scatter)?;
+        scatter.scale(statistics.weight());
+        let mut moments = Self { statistics, scatter, merges: 0, rounding: 0.0 };
+        // Sums of n products, and a mean that is rounded itself: S about it is S + wΔΔᵀ.
+        let drift = moments.drift(|j| moments.mean()[j].abs(), moments.weight());
+        moments.rounding = rounding_of_sum(matrix.n_rows()) + 4.0 * f64::EPSILON + drift * drift;
+        Ok(moments)
+    }
+
+    /// From their parts, as [`parts`](Self::parts) gives them.
+    pub fn from_parts(
+        n_rows: usize,
+        columns: &[f64],
+        scatter: Vec<f64>,
+        merges: usize,
+        rounding: f64,
+    ) -> Result<Self, Error> {
+        if columns.len() < 5 || columns.len() % 4 != 1 || n_rows == 0 {
+            return Err(Error::shape("numbers about the columns, and one row at least", 5, columns.len()));
+        }
+        let flat = [&[n_rows as f64][..], columns].concat();
+        let statistics = ColumnStatistics::from_flat(&flat);
+        let d = statistics.n_cols();
+        check_columns(d)?;
+        let finite = columns.iter().chain(&scatter).all(|x| x.is_finite());
+        if !(finite && statistics.weight() > 0.0 && rounding >= 0.0 && rounding.is_finite()) {
+            return Err(Error::parameter("moments", "not finite", "they were changed; begin anew"));
+        }
+        Ok(Self { statistics, scatter: Block::from_values(d, d, scatter)?, merges, rounding })
+    }
+
+    /// The number of rows; weight, means, sums of squares, minima and maxima in one list; the scatter; how often rows were
+    /// added; the scatter's rounding.
+    pub fn parts(&self) -> (usize, Vec<f64>, &[f64], usize, f64) {
+        let columns = self.statistics.to_flat().split_off(1);
+        (self.n_rows(), columns, self.scatter.values(), self.merges, self.rounding)
+    }
+
+    /// n, over all chunks.
+    pub fn n_rows(&self) -> usize {
+        self.statistics.n_rows()
+    }
+
+    /// d.
+    pub fn n_cols(&self) -> usize {
+        self.statistics.n_cols()
+    }
+
+    fn mean(&self) -> &[f64] {
+        self.statistics.mean()
+    }
+
+    fn weight(&self) -> f64 {
+        self.statistics.weight()
+    }
+
+    /// The largest √f·Δⱼ/√Sⱼⱼ: what the error Δ of means, a rounding of `size` for each time they were added to, amounts to
+    /// beside the spread, where it enters S with the factor f.
+    fn drift(&self, size: impl Fn(usize) -> f64, factor: f64) -> f64 {
+        let roundings = (2.0 + self.merges as f64) * f64::EPSILON;
+        let relative = |j: usize| match self.scatter.get(j, j) {
+            spread if spread > 0.0 => roundings * size(j) * (factor / spread).sqrt(),
+            _ => 0.0, // a constant column, whose mean is exact
+        };
+        (0..self.n_cols()).map(relative).fold(0.0, f64::max)
+    }
+
+    /// Adds the rows of `other`.
+    pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
+        let d = self.n_cols();
+        if other.n_cols() != d {
+            return Err(Error::shape("columns of the rows to add", d, other.n_cols()));
+        }
+        let delta: Vec<f64> = other.mean().iter().zip(self.mean()).map(|(b, a)| b - a).collect();
+        let size: Vec<f64> = other.mean().iter().zip(self.mean()).map(|(b, a)| a.abs() + b.abs()).collect();
+        let factor = self.weight() * (other.weight() / (self.weight() + other.weight()));
+        let rows = self.scatter.values_mut().chunks_exact_mut(d).zip(other.scatter.values().chunks_exact(d));
+        for ((row, other), di) in rows.zip(&delta) {
+            for ((s, other), dj) in row.iter_mut().zip(other).zip(&delta) {
+                *s += other + factor * (di * dj);
+            }
+        }
+        self.statistics.merge(&other.statistics);
+        self.merges = self.merges.saturating_add(other.merges).saturating_add(1);
+        let drift = self.drift(|j| size[j], factor);
+        self.rounding = self.rounding.max(other.rounding) + 4.0 * f64::EPSILON + drift * (2.0 + drift);
+        Ok(())
+    }
+
+    /// C of the rows prepared by `map`.
+    fn covariance(&self, map: &RowMap) -> Block {
+        let (d, weight) = (self.n_cols(), self.weight());
+        let offset = |j: usize| self.mean()[j] - map.shift().map_or(0.0, |shift| shift[j]);
+        let inverse = |j: usize| map.inverse_scale().map_or(1.0, |inverse| inverse[j]);
+        let offsets: Vec<(f64, f64)> = (0..d).map(|j| (offset(j), inverse(j))).collect();
+        let mut c = self.scatter.clone();
+        for (row, (mi, si)) in c.values_mut().chunks_exact_mut(d).zip(&offsets) {
+            for (c, (mj, sj)) in row.iter_mut().zip(&offsets) {
+                *c = (*c / weight + mi * mj) * (si * sj);
+            }
+        }
+        c
+    }
+}
+
+/// Refuses more columns than d² numbers have room for.
+fn check_columns(d: usize) -> Result<(), Error> {
+    let bytes = d.checked_mul(d).and_then(|numbers| numbers.checked_mul(size_of::<f64>()));
+    if bytes.is_some_and(|bytes| bytes <= MOST_BYTES) {
+        return Ok(());
+    }
+    let mib = (d as f64).powi(2) * 8.0 / f64::from(1 << 20);
+    let advice = format!(
+        "exact sufficient statistics are the d×d scatter, {mib:.0} MiB where {} MiB are allowed; \
+         fit all rows at once instead, from a file or a memory map, with a memory limit where they do not fit",
+        MOST_BYTES >> 20
+    );
+    Err(Error::parameter("columns", d, advice))
+}
+
+/// C in memory, as an operator of n rows that are gone.
+struct Remembered {
+    n: usize,
+    c: Block,
+    trace: f64,
+    rounding: f64,
+}
+
+impl CovarianceOperator for Remembered {
+    fn dim(&self) -> usize {
+        self.c.d()
+    }
+    fn n_rows(&self) -> usize {
+        self.n
+    }
+    fn sum_rows(&mut self, _rows: Rows<'_>, v: &Block, out: &mut Block) -> Result<(), Error> {
+        *out = product(view(&self.c), view(v));
+        out.scale(self.n as f64);
+        Ok(())
+    }
+    fn total_variance(&self) -> f64 {
+        self.trace
+    }
+    fn image_rounding(&self) -> f64 {
+        self.rounding * self.trace
+    }
+    fn passes_to_form(&self) -> u64 {
+        1
+    }
+    fn form(&mut self, c: &mut Block) -> Result<(), Error> {
+        c.copy_from(&self.c);
+        Ok(())
+    }
+}
+
+impl FitConfig {
+    /// Fits rows of which only the moments are known: `covariance` without its pass. Every row was read once for its column
+    /// statistics and once for the scatter, and is counted so.
+    pub fn fit_moments(&self, moments: &Moments) -> Result<Fit, Error> {
+        let (n, d) = (moments.n_rows(), moments.n_cols());
+        if !matches!(self.solver, SolverKind::Auto | SolverKind::Covariance) {
+            let advice = "of rows that come in chunks only the covariance is kept: choose auto or covariance";
+            return Err(Error::parameter("solver", self.solver, advice));
+        }
+        self.check(n, d)?;
+        self.pool()?.install(|| self.fit_moments_here(moments))
+    }
+
+    /// The moments of rows, on as many threads as are chosen.
+    pub fn moments(&self, matrix: &Matrix<'_>, weights: Option<&[f64]>) -> Result<Moments, Error> {
+        self.pool()?.install(|| Moments::of(matrix, weights))
+    }
+
+    fn fit_moments_here(&self, moments: &Moments) -> Result<Fit, Error> {
+        let clock = Stopwatch::start();
+        let (n, d) = (moments.n_rows(), moments.n_cols());
+        let map = self.preprocessing.row_map(&moments.statistics);
+        // Means that are not subtracted are rounded, too.
+        let rounding = moments.rounding + 8.0 * f64::EPSILON;
+        let trace = map.total_variance();
+        let mut operator = Remembered { n, c: moments.covariance(&map), trace, rounding };
+        let mut k = self.k;
+        let report: Report = loop {
+            let report =
+                Driver::new(self.limits.clone()).run(&mut CovarianceSolver::new(d, k)?, &mut operator)?;
+            let explained: f64 = report.certificate.eigenvalues.iter().sum();
+            match self.variance_share {
+                Some(share) if explained < share * trace && k < n.min(d) => k = (2 * k.max(4)).min(n.min(d)),
+                _ => break report,
+            }
+        };
+        let (vectors, certificate): (Block, Certificate) =
+            self.cut_to_share(report.vectors, report.certificate, trace);
+        let summary = Summary {
+            n,
+            d,
+            weight: moments.weight(),
+            preprocessing: self.preprocessing,
+            eigenvalues: certificate.eigenvalues.clone(),
+            total_variance: trace,
+        };
+        Ok(Fit {
+            model: Model::new(&vectors, summary, &map)?,
+            certificate,
+            outcome: report.outcome,
+            solver: SolverKind::Covariance,
+            chosen_because: "only the moments of the rows are kept".to_owned(),
+            history: report.history,
+            passes: report.passes,
+            full_passes: report.read.full_passes,
+            statistics_passes: 1.0,
+            seconds: clock.seconds(),
+            seed: self.seed,
+            threads: rayon::current_num_threads(),
+        })
+    }
+}
