@@ -50,8 +50,8 @@ pub use matrix::{
 pub use model::{Model, Summary, Whitening};
 pub use observe::{CancelToken, Event, Observer, Record};
 pub use operator::{
-    Communicator, Counted, Covariance, CovarianceOperator, Rows, RowsRead, Sharded, SingleRank, ThreadRank,
-    thread_ranks,
+    Communicator, Counted, Covariance, CovarianceOperator, Rows, RowsRead, Sharded, SingleRank, Streamed,
+    ThreadRank, thread_ranks,
 };
 pub use policy::{AdaptiveMomentum, Batch, FixedMomentum, Momentum, OracleMomentum, SecondEigenvalue, Start};
 pub use solver::{

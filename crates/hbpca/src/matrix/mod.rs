@@ -7,6 +7,7 @@
 mod chunks;
 mod csr;
 mod dense;
+mod gathering;
 mod preprocessing;
 mod sampler;
 mod statistics;
@@ -14,9 +15,10 @@ mod statistics;
 pub use chunks::RowChunks;
 pub use csr::Csr;
 pub use dense::Dense;
+pub(crate) use gathering::GatheredStatistics;
 pub use preprocessing::{Centering, Preprocessing, RowMap, Scaling};
-pub(crate) use sampler::random_direction;
 pub use sampler::{Replacement, Sampler};
+pub(crate) use sampler::{below, random_direction};
 pub use statistics::ColumnStatistics;
 pub(crate) use statistics::check_weights;
 

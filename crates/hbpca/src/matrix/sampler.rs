@@ -59,6 +59,15 @@ impl Sampler {
         self.rows.len()
     }
 
+    /// Batches of `batch` rows out of `n` from now on; the generator goes on where it is.
+    pub(crate) fn resize(&mut self, n: usize, batch: usize) {
+        self.n = n;
+        self.rows.resize(batch, 0);
+        if self.replacement == Replacement::Without {
+            self.chosen.resize(n.div_ceil(64), 0);
+        }
+    }
+
     /// The next batch, ascending.
     pub fn draw(&mut self) -> &[usize] {
         match self.replacement {
@@ -104,11 +113,12 @@ impl Sampler {
 }
 
 /// Uniform on 0 … bound − 1 (Lemire 2019): the high word of a 64×64-bit product, redrawn where it would be biased.
-fn below(generator: &mut ChaCha8Rng, bound: u64) -> u64 {
-    let threshold = bound.wrapping_neg() % bound;
+pub(crate) fn below(generator: &mut ChaCha8Rng, bound: u64) -> u64 {
     loop {
         let product = u128::from(generator.next_u64()) * u128::from(bound);
-        if product as u64 >= threshold {
+        // The bias lies below 2⁶⁴ mod bound < bound; the division is rarely needed.
+        let low = product as u64;
+        if low >= bound || low >= bound.wrapping_neg() % bound {
             return (product >> 64) as u64;
         }
     }
