@@ -42,7 +42,7 @@ pub use block::Block;
 pub use certificate::{Certificate, Next, check};
 pub use driver::{Driver, Limits, Outcome, Report};
 pub use error::Error;
-pub use fit::{Fit, FitConfig, MomentumChoice, SolverKind};
+pub use fit::{Fit, FitConfig, MomentumChoice, SolverKind, StreamPlan};
 pub use matrix::{
     Centering, ColumnStatistics, Csr, Dense, Matrix, Preprocessing, Real, Replacement, RowChunks, RowMap,
     Sampler, Scaling,

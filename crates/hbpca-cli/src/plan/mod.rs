@@ -1,11 +1,13 @@
 //! What was typed, made sense of: parameters checked, inputs found, outputs begun — all before any work.
 
 mod fit;
+mod place;
 mod solver_flags;
 mod source;
 mod table_output;
 
 pub use fit::{FitPlan, refuse_huge_covariance};
+pub use place::{Place, Streamed};
 pub use solver_flags::SolverFlags;
 pub use source::{Loaded, Source, kind};
 pub use table_output::{TableOutput, known_format};

@@ -17,8 +17,8 @@ pub use counted::{Counted, RowsRead};
 pub use fused::Covariance;
 pub(crate) use fused::rounding_of_sum;
 pub use sharded::Sharded;
+pub(crate) use streamed::IN_FLIGHT;
 pub use streamed::Streamed;
-pub(crate) use streamed::{IN_FLIGHT, run_length};
 
 use crate::{Block, Error};
 

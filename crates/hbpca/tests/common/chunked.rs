@@ -61,9 +61,6 @@ impl RowChunks for Chunked<'_> {
     }
     fn read_rows(&mut self, rows: Range<usize>) -> Result<Matrix<'static>, Error> {
         let (n, d) = (rows.len(), self.n_cols());
-        fn dense<T: hbpca::Real>(x: &Dense<'_, T>, rows: Range<usize>) -> Vec<T> {
-            rows.flat_map(|l| x.row(l)).copied().collect()
-        }
         Ok(match self.matrix {
             Matrix::DenseF32(x) => Dense::deferring_finite_check(dense(x, rows).into(), n, d)?.into(),
             Matrix::DenseF64(x) => Dense::deferring_finite_check(dense(x, rows).into(), n, d)?.into(),
@@ -80,6 +77,10 @@ impl RowChunks for Chunked<'_> {
             Matrix::CsrF64(_) => unreachable!("no test needs it"),
         })
     }
+}
+
+fn dense<T: hbpca::Real>(x: &Dense<'_, T>, rows: Range<usize>) -> Vec<T> {
+    rows.flat_map(|l| x.row(l)).copied().collect()
 }
 
 /// Uniform numbers in (−1, 1), the same every time.

@@ -14,6 +14,7 @@ mod pool;
 mod read_ahead;
 
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use pool::Pool;
 pub(crate) use read_ahead::IN_FLIGHT;
@@ -47,6 +48,8 @@ pub struct Streamed<'s> {
     rounding: f64,
     passes: u64,
     statistics_passes: u64,
+    /// The map and the rows' weight, for those who wait for them.
+    found: Arc<OnceLock<(RowMap, f64)>>,
 }
 
 /// What is known of the columns.
@@ -91,6 +94,7 @@ impl<'s> Streamed<'s> {
             rounding: f64::NAN,
             passes: 0,
             statistics_passes: 0,
+            found: Arc::default(),
         })
     }
 
@@ -142,7 +146,13 @@ impl<'s> Streamed<'s> {
 
     fn know(&mut self, statistics: ColumnStatistics) {
         let map = self.preprocessing.row_map(&statistics);
+        self.found.get_or_init(|| (map.clone(), statistics.weight()));
         self.columns = Columns::Known { statistics, map };
+    }
+
+    /// Where the map and the weight of the rows will be found after the first full pass.
+    pub(crate) fn columns_when_found(&self) -> Arc<OnceLock<(RowMap, f64)>> {
+        Arc::clone(&self.found)
     }
 
     /// The map of rows and their column statistics, once a full pass was made.
@@ -170,7 +180,9 @@ impl<'s> Streamed<'s> {
 
     /// Rows that are read together where only some are wanted: 256 KiB, which a device reads in little more time than one row.
     pub fn run_length(&self) -> usize {
-        run_length(&*self.reader.source)
+        const BYTES: u64 = 256 << 10;
+        let row = (self.reader.source.bytes() / self.n_rows() as u64).max(1);
+        ((BYTES / row) as usize).max(1)
     }
 
     fn cancel(&self) -> CancelToken {
@@ -430,13 +442,6 @@ impl CovarianceOperator for Streamed<'_> {
         scale_both_sides(&map, c);
         Ok(())
     }
-}
-
-/// Rows in about 256 KiB.
-pub(crate) fn run_length(source: &(impl RowChunks + ?Sized)) -> usize {
-    const BYTES: u64 = 256 << 10;
-    let row = (source.bytes() / source.n_rows().max(1) as u64).max(1);
-    ((BYTES / row) as usize).max(1)
 }
 
 /// Rows of the longest chunk: what the memory for one piece holds.
