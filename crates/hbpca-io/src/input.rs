@@ -38,6 +38,17 @@ impl Input {
         Self(Source::Reader { name: name.into(), reader: Box::new(reader) })
     }
 
+    /// The files, folders unfolded; nothing for a stream.
+    pub(crate) fn files(&self) -> Result<Option<Vec<PathBuf>>, ReadError> {
+        let Source::Paths(paths) = &self.0 else { return Ok(None) };
+        let parts = Self(Source::Paths(paths.clone())).into_parts()?;
+        let path = |part| match part {
+            Part::Path(path) => Some(path),
+            Part::Reader { .. } => None,
+        };
+        Ok(parts.into_iter().map(path).collect())
+    }
+
     /// Whether the input can be read only once.
     pub(crate) fn is_stream(&self) -> bool {
         matches!(self.0, Source::Reader { .. })

@@ -15,6 +15,7 @@
 
 mod binary;
 mod block;
+mod byte_size;
 mod checkpoint_file;
 mod compression;
 mod convert;
@@ -26,11 +27,13 @@ mod gather;
 mod idx;
 mod input;
 mod libsvm;
+mod machine_memory;
 mod matrix_market;
 mod model_file;
 mod natural_order;
 mod npy;
 mod npz;
+mod on_disk;
 mod options;
 mod output;
 #[cfg(feature = "parquet")]
@@ -43,14 +46,17 @@ mod sparse;
 mod text;
 
 pub use block::{Labels, Layout, RowBlock, Values};
+pub use byte_size::ByteSize;
 pub use checkpoint_file::{checkpoint_from_bytes, read_checkpoint, recognise_checkpoint, write_checkpoint};
 pub use compression::Compression;
 pub use convert::{Converted, convert};
 pub use error::{ConvertError, ReadError, WriteError};
 pub use format::Format;
 pub use input::Input;
+pub use machine_memory::machine_memory;
 pub use model_file::{Origin, StoredModel};
 pub use npy::MappedNpy;
+pub use on_disk::{OnDisk, Storage, on_disk};
 pub use options::{ColumnRef, HeaderLine, Precision, ReadOptions};
 pub use output::{OutputFile, remove_unfinished};
 pub use read::{Data, read, read_bytes};

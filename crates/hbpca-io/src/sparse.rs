@@ -67,39 +67,52 @@ pub(crate) fn compressed(starts: Vec<usize>, columns: Vec<u32>, values: Values) 
     }
 }
 
-fn tidy<T: Copy + std::ops::AddAssign>(
+fn tidy<T: Copy + Sync + std::ops::AddAssign>(
     mut starts: Vec<usize>,
     mut columns: Vec<u32>,
     mut values: Vec<T>,
     wrap: impl Fn(Vec<T>) -> Values,
 ) -> RowBlock {
-    let ascending = |row: &[u32]| row.windows(2).all(|pair| pair[0] < pair[1]);
-    let is_tidy = starts.par_windows(2).all(|ends| ascending(&columns[ends[0]..ends[1]]));
+    let is_tidy = starts.par_windows(2).all(|ends| ascends(&columns[ends[0]..ends[1]]));
     if !is_tidy {
-        let mut kept = 0;
-        let mut row: Vec<(u32, T)> = Vec::new();
-        for l in 0..starts.len() - 1 {
-            let range = starts[l]..starts[l + 1];
-            row.clear();
-            row.extend(columns[range.clone()].iter().copied().zip(values[range].iter().copied()));
-            row.sort_by_key(|&(column, _)| column);
-            starts[l] = kept;
-            for &(column, value) in &row {
-                if kept > starts[l] && columns[kept - 1] == column {
-                    values[kept - 1] += value;
-                } else {
-                    columns[kept] = column;
-                    values[kept] = value;
-                    kept += 1;
-                }
-            }
-        }
-        *starts.last_mut().expect("n + 1 starts") = kept;
-        columns.truncate(kept);
-        values.truncate(kept);
+        sort_rows(&mut starts, &mut columns, &mut values);
     }
     starts.remove(0);
     RowBlock { layout: Layout::Sparse { row_ends: starts, columns }, values: wrap(values), labels: None }
+}
+
+/// Whether the columns of a row ascend strictly.
+pub(crate) fn ascends(row: &[u32]) -> bool {
+    row.windows(2).all(|pair| pair[0] < pair[1])
+}
+
+/// Sorts every row by column and sums duplicates.
+pub(crate) fn sort_rows<T: Copy + std::ops::AddAssign>(
+    starts: &mut [usize],
+    columns: &mut Vec<u32>,
+    values: &mut Vec<T>,
+) {
+    let mut kept = 0;
+    let mut row: Vec<(u32, T)> = Vec::new();
+    for l in 0..starts.len() - 1 {
+        let range = starts[l]..starts[l + 1];
+        row.clear();
+        row.extend(columns[range.clone()].iter().copied().zip(values[range].iter().copied()));
+        row.sort_by_key(|&(column, _)| column);
+        starts[l] = kept;
+        for &(column, value) in &row {
+            if kept > starts[l] && columns[kept - 1] == column {
+                values[kept - 1] += value;
+            } else {
+                columns[kept] = column;
+                values[kept] = value;
+                kept += 1;
+            }
+        }
+    }
+    *starts.last_mut().expect("n + 1 starts") = kept;
+    columns.truncate(kept);
+    values.truncate(kept);
 }
 
 #[cfg(test)]

@@ -45,7 +45,9 @@ pub use block::Block;
 pub use certificate::{Certificate, Next, check};
 pub use driver::{Driver, Limits, Outcome, Report};
 pub use error::Error;
-pub use fit::{Checkpoint, CheckpointEvery, Fit, FitConfig, Keep, MomentumChoice, Resumable, SolverKind};
+pub use fit::{
+    Checkpoint, CheckpointEvery, Fit, FitConfig, Keep, MomentumChoice, Resumable, SolverKind, StreamPlan,
+};
 pub use matrix::{
     Centering, ColumnStatistics, Csr, Dense, Matrix, Preprocessing, Real, Replacement, RowChunks, RowMap,
     Sampler, Scaling,
@@ -54,8 +56,8 @@ pub use model::{Model, Summary, Whitening};
 pub use moments::Moments;
 pub use observe::{CancelToken, Event, Observer, Record};
 pub use operator::{
-    Communicator, Counted, Covariance, CovarianceOperator, Rows, RowsRead, Sharded, SingleRank, ThreadRank,
-    thread_ranks,
+    Communicator, Counted, Covariance, CovarianceOperator, Rows, RowsRead, Sharded, SingleRank, Streamed,
+    ThreadRank, thread_ranks,
 };
 pub use pause::{Keeper, Moment, Paused};
 pub use policy::{AdaptiveMomentum, Batch, FixedMomentum, Momentum, OracleMomentum, SecondEigenvalue, Start};

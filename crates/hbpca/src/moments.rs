@@ -225,12 +225,12 @@ impl FitConfig {
             return Err(Error::parameter("solver", self.solver, advice));
         }
         self.check(n, d)?;
-        self.pool()?.install(|| self.fit_moments_here(moments))
+        self.on_threads(|| self.fit_moments_here(moments))
     }
 
     /// The moments of rows, on as many threads as are chosen.
     pub fn moments(&self, matrix: &Matrix<'_>, weights: Option<&[f64]>) -> Result<Moments, Error> {
-        self.pool()?.install(|| Moments::of(matrix, weights))
+        self.on_threads(|| Moments::of(matrix, weights))
     }
 
     fn fit_moments_here(&self, moments: &Moments) -> Result<Fit, Error> {
@@ -271,6 +271,7 @@ impl FitConfig {
             passes: report.passes,
             full_passes: report.read.full_passes,
             statistics_passes: 1.0,
+            bytes_read: 0,
             seconds: clock.seconds(),
             seed: self.seed,
             threads: rayon::current_num_threads(),

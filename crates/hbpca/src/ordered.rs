@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Largest number of chunks: enough to feed and balance many cores.
-const MOST_CHUNKS: usize = 64;
+pub(crate) const MOST_CHUNKS: usize = 64;
 /// Entries below which a chunk is not worth handing to another thread (about ten microseconds of work).
 const ENTRIES_PER_CHUNK: usize = 1 << 15;
 

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use hbpca::{Batch, CheckpointEvery, SolverKind};
+use hbpca_io::ByteSize;
 
 use super::{DataArgs, PreparationArgs, ThreadArgs, VerbosityArgs};
 
@@ -56,6 +57,10 @@ pub struct FitArgs {
     pub start: Option<PathBuf>,
     #[command(flatten)]
     pub threads: ThreadArgs,
+    /// Memory to stay within, such as 512M or 4G; data that does not fit is read from disk in every pass [default: half of what
+    /// the machine or its control group allows]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<ByteSize>,
 
     /// Keep the run here while it goes on, for --resume after a crash or Ctrl-C
     #[arg(long, value_name = "FILE", help_heading = CHECKPOINTS)]

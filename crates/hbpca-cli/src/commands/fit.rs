@@ -1,32 +1,32 @@
 //! `hbpca fit`: data in, a certified model out.
 
-use hbpca::{Centering, Checkpoint, Error, Fit, Keep, Observer, Outcome, Preprocessing, Resumable, Scaling};
-use hbpca_io::StoredModel;
+use hbpca::{
+    Centering, Checkpoint, Error, Fit, FitConfig, Keep, Observer, Outcome, Preprocessing, Resumable,
+    RowChunks, Scaling,
+};
+use hbpca_io::{ByteSize, StoredModel};
 
 use crate::args::FitArgs;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Running;
 use crate::output::kept::Kept;
-use crate::output::progress::Progress;
+use crate::output::progress::{Meter, Progress};
 use crate::output::say::{self, Verbosity};
 use crate::output::table::{Side, Table};
 use crate::output::trace::Trace;
 use crate::output::{self, json, number, warnings};
-use crate::plan::{self, Checkpoints, FitPlan, Loaded};
+use crate::plan::{self, Checkpoints, FitPlan, Place, Source, Streamed};
 
 /// Runs `hbpca fit`.
 pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
     plan::use_threads(&args.threads)?;
-    let FitPlan { source, config, solver_flags, checkpoints, model, mut trace, json, verbosity } =
+    let FitPlan { source, place, config, solver_flags, checkpoints, model, mut trace, json, verbosity } =
         FitPlan::new(args)?;
-    let loaded = source.read(verbosity)?;
-    plan::refuse_huge_covariance(&config, loaded.data.matrix.n_cols())?;
-
     let limits = &config.limits;
     let mut progress = Progress::new(verbosity, limits.tol, limits.max_passes, limits.max_seconds);
+    let meter = progress.meter();
     let mut observers: Vec<&mut (dyn Observer + Send)> = vec![&mut progress];
     observers.extend(trace.as_mut().map(|trace| trace as &mut (dyn Observer + Send)));
-    let data = checkpoints.fingerprint(&loaded.data.matrix);
     let Checkpoints { file, every, from, replaces } = checkpoints;
     if let Some(file) = file.as_ref().filter(|_| replaces && verbosity > Verbosity::Quiet) {
         let file = file.display();
@@ -43,28 +43,31 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
     });
     let (resumed, from) = from.unzip();
     let keep = write.as_mut().map(|write| write as &mut Keep<'_>);
-    let running = Running::with(&limits.cancel);
-    let fit = config
-        .fit_resumable(&loaded.data.matrix, None, &mut observers, Resumable { data, every, keep, from })
-        .map_err(|error| match (&error, resumed) {
-            (Error::Checkpoint(_), Some(file)) => Failure::Input(format!("{}: {error}", file.display())),
-            _ => Failure::refused(&error, &loaded.name),
-        })?;
-    drop(running);
+    let resumable = Resumable { data: String::new(), every, keep, from };
+    let refused = |error: &Error, name: &str| match (error, &resumed) {
+        (Error::Checkpoint(_), Some(file)) => Failure::Input(format!("{}: {error}", file.display())),
+        _ => Failure::refused(error, name),
+    };
+    let (fit, about) = match place {
+        Place::Memory => in_memory(source, &config, &mut observers, resumable, refused, verbosity)?,
+        Place::Disk(streamed) => {
+            from_disk(source, streamed, &config, &mut observers, resumable, refused, meter, verbosity)?
+        }
+    };
 
     // Files first: a reader of the table that went away must not cost the model.
     if let Some(file) = model {
         StoredModel::of_fit(&fit, &fit.chosen_because, limits.tol).write(file)?;
     }
     trace.map_or(Ok(()), Trace::finish)?;
-    let nnz = loaded.data.matrix.nnz();
     if json {
-        json::print(&json::FitObject::new(&fit, nnz, &fit.chosen_because, limits.tol, loaded.seconds))?;
+        let stream = about.stream.as_ref();
+        json::print(&json::FitObject::new(&fit, about.nnz, limits.tol, about.read_seconds, stream))?;
     } else {
-        output::print(&report(&fit, &loaded))?;
+        output::print(&report(&fit, &about))?;
     }
     if verbosity > Verbosity::Quiet {
-        let names = loaded.data.column_names.as_deref();
+        let names = about.column_names.as_deref();
         let idle_flags = solver_flags.idle_for(fit.solver);
         warnings::of_fit(&fit, limits, &idle_flags, names).iter().for_each(|text| say::warning(text));
         if fit.outcome != Outcome::Converged {
@@ -74,8 +77,85 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
     Ok(fit.outcome.into())
 }
 
+/// What is said about the data beside the fit.
+struct About {
+    name: String,
+    /// How it is stored.
+    storage: String,
+    nnz: usize,
+    column_names: Option<Vec<String>>,
+    read_seconds: f64,
+    stream: Option<json::StreamObject>,
+}
+
+/// Loads everything and fits it.
+fn in_memory(
+    source: Source,
+    config: &FitConfig,
+    observers: &mut [&mut (dyn Observer + Send)],
+    resumable: Resumable<'_>,
+    refused: impl Fn(&Error, &str) -> Failure,
+    verbosity: Verbosity,
+) -> Result<(Fit, About), Failure> {
+    let loaded = source.read(verbosity)?;
+    let matrix = &loaded.data.matrix;
+    plan::refuse_huge_covariance(config, matrix.n_cols())?;
+    let wanted = resumable.keep.is_some() || resumable.from.is_some();
+    let data = if wanted { matrix.fingerprint(None) } else { String::new() };
+    let running = Running::with(&config.limits.cancel);
+    let fit = config
+        .fit_resumable(matrix, None, observers, Resumable { data, ..resumable })
+        .map_err(|error| refused(&error, &loaded.name))?;
+    drop(running);
+    let kind = plan::kind(matrix);
+    let about = About {
+        storage: storage(kind, matrix.is_sparse(), matrix.nnz()),
+        nnz: matrix.nnz(),
+        name: loaded.name,
+        column_names: loaded.data.column_names,
+        read_seconds: loaded.seconds,
+        stream: None,
+    };
+    Ok((fit, about))
+}
+
+/// Fits rows that stay on disk.
+#[allow(clippy::too_many_arguments, reason = "all that a fit depends on")]
+fn from_disk(
+    source: Source,
+    streamed: Streamed,
+    config: &FitConfig,
+    observers: &mut [&mut (dyn Observer + Send)],
+    resumable: Resumable<'_>,
+    refused: impl Fn(&Error, &str) -> Failure,
+    meter: Meter,
+    verbosity: Verbosity,
+) -> Result<(Fit, About), Failure> {
+    let name = source.name;
+    if verbosity > Verbosity::Quiet {
+        say::line(&streamed.announcement(&name));
+    }
+    let plan::Streamed { rows, plan, memory } = streamed;
+    let (sparse, nnz) = (rows.is_sparse(), rows.nnz());
+    let running = Running::with(&config.limits.cancel);
+    let metered = meter.around(rows, plan.bytes);
+    let fit = config
+        .fit_streamed_resumable(metered, memory, observers, resumable)
+        .map_err(|error| refused(&error, &name))?;
+    drop(running);
+    let about = About {
+        storage: storage(if sparse { "sparse, on disk" } else { "dense, on disk" }, sparse, nnz),
+        nnz,
+        name,
+        column_names: None,
+        read_seconds: 0.0,
+        stream: Some(json::StreamObject::new(&fit, &plan, memory)),
+    };
+    Ok((fit, about))
+}
+
 /// What a person reads.
-fn report(fit: &Fit, loaded: &Loaded) -> String {
+fn report(fit: &Fit, about: &About) -> String {
     let (model, certificate, chosen_because) = (&fit.model, &fit.certificate, &fit.chosen_because);
     let mut table = Table::new(&[
         ("component", Side::Right),
@@ -98,29 +178,30 @@ fn report(fit: &Fit, loaded: &Loaded) -> String {
             certificate.angle_bounds[i].map_or_else(|| "unknown".into(), number::small),
         ]);
     }
-    let matrix = &loaded.data.matrix;
+    let summary = model.summary();
+    let reading = match &about.stream {
+        None => format!("after {} of reading", number::seconds(about.read_seconds)),
+        Some(_) => format!("{} read from disk", ByteSize(fit.bytes_read)),
+    };
     format!(
-        "{}: {} rows × {} columns, {}\n{} ({chosen_because}), {}\n\n{}\n{}: {}.\n{} and {} for column statistics in {}, after {} of reading\n",
-        loaded.name,
-        number::count(matrix.n_rows()),
-        number::count(matrix.n_cols()),
-        storage(loaded),
+        "{}: {} rows × {} columns, {}\n{} ({chosen_because}), {}\n\n{}\n{}: {}.\n{} and {} for column statistics in {}, {reading}\n",
+        about.name,
+        number::count(summary.n),
+        number::count(summary.d),
+        about.storage,
         fit.solver,
-        preparation(model.summary().preprocessing),
+        preparation(summary.preprocessing),
         table.render(),
         fit.outcome,
         certificate,
         number::plural(fit.passes, "pass", "passes"),
         number::short(fit.statistics_passes),
         number::seconds(fit.seconds),
-        number::seconds(loaded.seconds),
     )
 }
 
-fn storage(loaded: &Loaded) -> String {
-    let matrix = &loaded.data.matrix;
-    let kind = plan::kind(matrix);
-    if matrix.is_sparse() { format!("{kind}, {} entries", number::count(matrix.nnz())) } else { kind.into() }
+fn storage(kind: &str, sparse: bool, nnz: usize) -> String {
+    if sparse { format!("{kind}, {} entries", number::count(nnz)) } else { kind.into() }
 }
 
 /// The preparation in words.

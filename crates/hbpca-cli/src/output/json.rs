@@ -2,7 +2,7 @@
 //!
 //! JSON has no infinity: a number that is not finite is printed as `null`.
 
-use hbpca::{Certificate, Fit, Outcome, Record};
+use hbpca::{Certificate, Fit, Outcome, Record, StreamPlan};
 use serde::Serialize;
 
 use crate::exit::Failure;
@@ -29,13 +29,48 @@ pub struct FitObject<'a> {
     seed: u64,
     threads: usize,
     tol: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream: Option<&'a StreamObject>,
     certificate: &'a Certificate,
     history: &'a [Record],
 }
 
+/// What a fit of rows on disk planned and read.
+#[derive(Serialize)]
+pub struct StreamObject {
+    memory: u64,
+    planned_memory: u64,
+    planned_passes: f64,
+    planned_bytes: u64,
+    chunk_bytes: u64,
+    pool_rows: usize,
+    bytes_read: u64,
+}
+
+impl StreamObject {
+    /// A fit that read its rows from disk.
+    pub fn new(fit: &Fit, plan: &StreamPlan, memory: u64) -> Self {
+        Self {
+            memory,
+            planned_memory: plan.memory,
+            planned_passes: plan.passes,
+            planned_bytes: plan.bytes,
+            chunk_bytes: plan.chunk_bytes,
+            pool_rows: plan.pool_rows,
+            bytes_read: fit.bytes_read,
+        }
+    }
+}
+
 impl<'a> FitObject<'a> {
     /// What a fit has to say.
-    pub fn new(fit: &'a Fit, nnz: usize, chosen_because: &'a str, tol: f64, read_seconds: f64) -> Self {
+    pub fn new(
+        fit: &'a Fit,
+        nnz: usize,
+        tol: f64,
+        read_seconds: f64,
+        stream: Option<&'a StreamObject>,
+    ) -> Self {
         let (model, summary) = (&fit.model, fit.model.summary());
         Self {
             n: summary.n,
@@ -43,7 +78,7 @@ impl<'a> FitObject<'a> {
             k: model.n_components(),
             nnz,
             solver: fit.solver.name(),
-            chosen_because,
+            chosen_because: &fit.chosen_because,
             outcome: fit.outcome,
             eigenvalues: model.eigenvalues(),
             explained_variance: model.explained_variance(),
@@ -57,6 +92,7 @@ impl<'a> FitObject<'a> {
             seed: fit.seed,
             threads: fit.threads,
             tol,
+            stream,
             certificate: &fit.certificate,
             history: &fit.history,
         }

@@ -1,10 +1,11 @@
 //! What is going on, on standard error, while it goes on: only on a terminal.
 
 use std::io::{IsTerminal, stderr};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::time::Duration;
 
-use hbpca::{Event, Observer, Record};
+use hbpca::{Error, Event, Matrix, Observer, Record, RowChunks};
+use hbpca_io::{ByteSize, OnDisk};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::number;
@@ -30,11 +31,16 @@ impl Progress {
     pub fn new(verbosity: Verbosity, tol: f64, max_passes: f64, max_seconds: f64) -> Self {
         let bar = if shown(verbosity) { ProgressBar::new(LENGTH) } else { ProgressBar::hidden() };
         bar.set_style(
-            ProgressStyle::with_template("{spinner} [{bar:30}] {msg}")
+            ProgressStyle::with_template("{spinner} [{bar:30}] {prefix}{msg}")
                 .unwrap_or_else(|_| ProgressStyle::default_bar())
                 .progress_chars("█▉▊▋▌▍▎▏ "),
         );
         Self { bar, verbosity, tol, max_passes, max_seconds, first: None, recent: None }
+    }
+
+    /// Shows beside the bar what is read from disk.
+    pub fn meter(&self) -> Meter {
+        Meter(self.bar.clone())
     }
 
     fn looked(&mut self, record: &Record) {
@@ -50,6 +56,63 @@ impl Progress {
         }
         self.bar.set_position((forecast.done * LENGTH as f64) as u64);
         self.bar.set_message(message(record, &forecast, left));
+    }
+}
+
+/// Puts the bytes that are read before the message of a bar.
+pub struct Meter(ProgressBar);
+
+impl Meter {
+    /// The same rows, counted; about `planned` bytes will be read.
+    pub fn around(self, rows: Box<dyn OnDisk>, planned: u64) -> Metered {
+        Metered { rows, bar: self.0, read: 0, planned }
+    }
+}
+
+/// Rows on disk whose reading is shown.
+pub struct Metered {
+    rows: Box<dyn OnDisk>,
+    bar: ProgressBar,
+    read: u64,
+    planned: u64,
+}
+
+impl Metered {
+    fn count(&mut self, rows: &Matrix<'_>) {
+        self.read += rows.bytes_per_pass() as u64;
+        self.bar.set_prefix(format!("{} of about {} read · ", ByteSize(self.read), ByteSize(self.planned)));
+        self.bar.tick();
+    }
+}
+
+impl RowChunks for Metered {
+    fn n_rows(&self) -> usize {
+        self.rows.n_rows()
+    }
+    fn n_cols(&self) -> usize {
+        self.rows.n_cols()
+    }
+    fn nnz(&self) -> usize {
+        self.rows.nnz()
+    }
+    fn is_sparse(&self) -> bool {
+        self.rows.is_sparse()
+    }
+    fn bytes(&self) -> u64 {
+        self.rows.bytes()
+    }
+    fn starts(&self) -> &[usize] {
+        self.rows.starts()
+    }
+    fn read_chunk(&mut self, i: usize, recycled: Option<Matrix<'static>>) -> Result<Matrix<'static>, Error> {
+        let rows = self.rows.read_chunk(i, recycled)?;
+        self.count(&rows);
+        Ok(rows)
+    }
+    fn read_rows(&mut self, rows: Range<usize>) -> Result<Matrix<'static>, Error> {
+        let rows = self.rows.read_rows(rows)?;
+        self.count(&rows);
+        Ok(rows)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hbpca::{Checkpoint, CheckpointEvery, Matrix};
+use hbpca::{Checkpoint, CheckpointEvery};
 use hbpca_io::{OutputFile, read_checkpoint, recognise_checkpoint};
 
 use super::create;
@@ -49,11 +49,6 @@ impl Checkpoints {
             files.into_iter().flatten().for_each(|file| OutputFile::remove_abandoned(file));
         }
         Ok(Self { file: args.checkpoint.clone(), every, from, replaces })
-    }
-
-    /// The fingerprint of the data, where anybody will ask for it.
-    pub fn fingerprint(&self, matrix: &Matrix<'_>) -> String {
-        if self.file.is_some() || self.from.is_some() { matrix.fingerprint(None) } else { String::new() }
     }
 }
 

@@ -3,7 +3,7 @@
 use hbpca::{Batch, FitConfig, Limits, MomentumChoice, SolverKind};
 use hbpca_io::OutputFile;
 
-use super::{Checkpoints, SolverFlags, Source, create, open_model};
+use super::{Checkpoints, Place, SolverFlags, Source, create, open_model};
 use crate::args::{FitArgs, HowMany, MomentumArg, StepSize};
 use crate::exit::Failure;
 use crate::output::number;
@@ -14,6 +14,8 @@ use crate::output::trace::Trace;
 pub struct FitPlan {
     /// The data.
     pub source: Source,
+    /// Whether it is loaded or stays on disk.
+    pub place: Place,
     /// The choices.
     pub config: FitConfig,
     /// Flags that only some solvers look at.
@@ -39,8 +41,10 @@ impl FitPlan {
         if let Some(path) = &args.start {
             config.start = Some(open_model(path)?.model.vectors());
         }
+        let place = Place::decide(&source, &config, args.memory)?;
         Ok(Self {
             source,
+            place,
             solver_flags: SolverFlags::given(args),
             config,
             checkpoints: Checkpoints::new(args)?,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use hbpca::Matrix;
-use hbpca_io::{ColumnRef, Data, Input, ReadOptions};
+use hbpca_io::{ColumnRef, Data, Input, ReadOptions, Storage};
 
 use crate::args::DataArgs;
 use crate::exit::Failure;
@@ -67,6 +67,11 @@ impl Source {
     /// The input and the options, for those who read it themselves.
     pub fn into_parts(self) -> (Input, ReadOptions) {
         (self.input, self.options)
+    }
+
+    /// Whether the data could be read in pieces.
+    pub fn storage(&self) -> Result<Storage, Failure> {
+        Ok(hbpca_io::on_disk(&self.input, &self.options)?)
     }
 
     /// Reads everything.

@@ -101,8 +101,7 @@ impl Cost {
 ///
 /// Every further guess forms C again, n·d²/2 multiply-adds, and four guesses (1, 8, 16, 32) are the usual number; all components
 /// at once cost one full eigen-solve, which narrow data get in any case.
-pub(super) fn first_k_of_share(matrix: &Matrix<'_>, k: usize) -> usize {
-    let (n, d) = (matrix.n_rows(), matrix.n_cols());
+pub(super) fn first_k_of_share(n: usize, d: usize, k: usize) -> usize {
     let solve = EIGEN_SOLVE * (d as f64).powi(3);
     let guesses = 4.0 * n as f64 * (d as f64).powi(2) / 2.0;
     if !solves_partially(d, k) || solve <= guesses { n.min(d) } else { k }
@@ -115,10 +114,7 @@ mod tests {
 
     #[test]
     fn shares_ask_for_all_components_at_once_where_that_is_cheaper_than_guessing() {
-        let first = |n: usize, d: usize| {
-            let x: Matrix = Dense::new(vec![1.0_f32; n * d], n, d).unwrap().into();
-            first_k_of_share(&x, 8)
-        };
+        let first = |n: usize, d: usize| first_k_of_share(n, d, 8);
         assert_eq!(first(300, 20), 20);
         assert_eq!(first(10, 100), 10);
         assert_eq!(first(300, 1000), 8); // 9·10¹⁰ multiply-adds for the solve, 6·10⁸ for four guesses

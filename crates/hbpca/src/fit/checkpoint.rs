@@ -130,6 +130,11 @@ impl<'a> Session<'a> {
         self.resumable.from.as_ref().map_or_else(Stopwatch::start, |from| Stopwatch::start_at(from.seconds))
     }
 
+    /// Whether the fit goes on from a checkpoint.
+    pub(super) fn resumes(&self) -> bool {
+        self.resumable.from.is_some()
+    }
+
     /// Statistics of the n rows and d columns, where they are known already.
     pub(super) fn statistics(&self, n: usize, d: usize) -> Result<Option<ColumnStatistics>, Error> {
         let Some(from) = &self.resumable.from else { return Ok(None) };
@@ -160,7 +165,7 @@ impl<'a> Session<'a> {
         &'b mut self,
         run: &'b FitConfig,
         chosen_because: &'b str,
-        statistics: &'b ColumnStatistics,
+        statistics: Option<ColumnStatistics>,
         clock: &'b Stopwatch,
     ) -> Option<FitKeeper<'a, 'b>> {
         self.resumable.keep.as_ref()?;
@@ -173,7 +178,7 @@ pub(super) struct FitKeeper<'a, 'b> {
     session: &'b mut Session<'a>,
     run: &'b FitConfig,
     chosen_because: &'b str,
-    statistics: &'b ColumnStatistics,
+    statistics: Option<ColumnStatistics>,
     clock: &'b Stopwatch,
 }
 
@@ -191,10 +196,12 @@ impl Keeper for FitKeeper<'_, '_> {
     }
 
     fn keep(&mut self, mut paused: Paused) -> Result<(), Error> {
-        let mut statistics = self.statistics.clone();
-        paused
-            .state
-            .merge(State::of(|archive| archive.part("statistics", |archive| statistics.archive(archive)))?);
+        if let Some(statistics) = &mut self.statistics {
+            let walk = |archive: &mut crate::Archive<'_>| {
+                archive.part("statistics", |archive| statistics.archive(archive))
+            };
+            paused.state.merge(State::of(walk)?);
+        }
         let resumable = &mut self.session.resumable;
         let Some(keep) = &mut resumable.keep else { return Ok(()) };
         keep(&Checkpoint {

@@ -3,16 +3,22 @@
 mod auto;
 mod checkpoint;
 mod kind;
+mod material;
+mod on_disk;
 mod speeds;
+mod stream_plan;
 
 pub use checkpoint::{Checkpoint, CheckpointEvery, Keep, Resumable};
 pub use kind::SolverKind;
+pub use stream_plan::StreamPlan;
 
 use serde::{Deserialize, Serialize};
 
 use checkpoint::Session;
+use material::{InMemory, Material};
 
-use crate::matrix::{ColumnStatistics, Matrix, Preprocessing, Replacement, RowMap, Sampler};
+use crate::driver::Stopwatch;
+use crate::matrix::{Matrix, Preprocessing, Replacement, Sampler};
 use crate::observe::{Observer, Record};
 use crate::policy::{
     AdaptiveMomentum, Batch, Momentum, OracleMomentum, Start, Suggestion, most_rows_read, suggest_step_size,
@@ -21,9 +27,7 @@ use crate::solver::{
     Anchored, AnchoredSizes, CovarianceSolver, Epoch, Krylov, KrylovSizes, Oja, Power, PowerM, Solver,
     VrHbPower, VrPca, VrPowerM,
 };
-use crate::{
-    Block, Certificate, Covariance, Driver, Error, Limits, Model, Outcome, Report, RowsRead, Summary,
-};
+use crate::{Block, Certificate, Driver, Error, Limits, Model, Outcome, Report, RowsRead, Summary};
 
 /// Where the momentum's λ₂ comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -124,8 +128,10 @@ pub struct Fit {
     pub passes: f64,
     /// Complete passes of the solver.
     pub full_passes: u64,
-    /// Passes for column statistics, not counted in `passes`.
+    /// Passes for column statistics, not counted in `passes`; none where another pass gathers them on its way.
     pub statistics_passes: f64,
+    /// Bytes read from disk; none for a matrix in memory.
+    pub bytes_read: u64,
     /// Seconds of the solver and of the column statistics.
     pub seconds: f64,
     /// The seed.
@@ -176,15 +182,26 @@ impl FitConfig {
         resumable: Resumable<'_>,
     ) -> Result<Fit, Error> {
         self.check(matrix.n_rows(), matrix.n_cols())?;
-        self.pool()?.install(|| self.fit_here(matrix, weights, observers, resumable))
+        let session = Session::new(self, resumable)?;
+        self.on_threads(|| {
+            let clock = session.clock();
+            let known = session.statistics(matrix.n_rows(), matrix.n_cols())?;
+            let material = InMemory::new(matrix, weights, self.preprocessing, known, &self.limits.cancel)?;
+            observers.iter_mut().for_each(|observer| material.announce(&mut **observer));
+            self.run_on(material, session, &clock, observers)
+        })
     }
 
-    /// As many threads as are chosen.
-    pub(crate) fn pool(&self) -> Result<rayon::ThreadPool, Error> {
-        rayon::ThreadPoolBuilder::new()
+    /// Runs `work` on as many threads as asked for.
+    pub(crate) fn on_threads<T: Send>(
+        &self,
+        work: impl FnOnce() -> Result<T, Error> + Send,
+    ) -> Result<T, Error> {
+        let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(self.threads)
             .build()
-            .map_err(|error| Error::Source(Box::new(error)))
+            .map_err(|error| Error::Source(Box::new(error)))?;
+        pool.install(work)
     }
 
     /// Refuses choices that do not fit together or do not fit the data.
@@ -213,66 +230,55 @@ impl FitConfig {
         self.limits.check()
     }
 
-    fn fit_here(
+    /// Chooses, runs and certifies, with more components where a share of variance asks for them.
+    fn run_on<M: Material>(
         &self,
-        matrix: &Matrix<'_>,
-        weights: Option<&[f64]>,
+        mut material: M,
+        mut session: Session<'_>,
+        clock: &Stopwatch,
         observers: &mut [&mut (dyn Observer + Send)],
-        resumable: Resumable<'_>,
     ) -> Result<Fit, Error> {
-        let mut session = Session::new(self, resumable)?;
-        let clock = session.clock();
-        let cancel = &self.limits.cancel;
-        let statistics = match session.statistics(matrix.n_rows(), matrix.n_cols())? {
-            Some(known) => known,
-            None => ColumnStatistics::gather(matrix, weights, cancel)?,
-        };
-        let map = self.preprocessing.row_map(&statistics);
-        observers.iter_mut().for_each(|observer| observer.prepared(&map, statistics.weight()));
-        let mut operator = match weights {
-            None => Covariance::with_map(matrix, map.clone()),
-            Some(weights) => Covariance::with_map_and_weights(matrix, map.clone(), weights)?,
-        }
-        .abandoned_by(cancel);
+        let (n, d) = material.shape();
         let mut run = self.clone();
         let mut read = RowsRead::default();
         let (report, chosen_because) = loop {
             let (chosen_because, paused) = match session.resume(&mut run) {
                 Some((chosen_because, paused)) => (chosen_because, Some(paused)),
-                None => (run.settle(self.solver, matrix, &map, &mut read)?, None),
+                None => (run.settle(self.solver, &material, &mut read)?, None),
             };
-            run.check(matrix.n_rows(), matrix.n_cols())?;
+            run.check(n, d)?;
             let mut driver = Driver::new(run.limits.clone()).having_read(read);
             for observer in &mut *observers {
                 driver = driver.observer(&mut **observer);
             }
-            let mut keeper = session.keeper(&run, &chosen_because, &statistics, &clock);
+            let mut keeper = session.keeper(&run, &chosen_because, material.statistics(), clock);
             if let Some(keeper) = &mut keeper {
                 driver = driver.keeper(keeper);
             }
             if let Some(paused) = paused {
                 driver = driver.resuming(paused);
             }
-            let mut solver = run.solver_for(matrix)?;
-            let report = driver.run(&mut *solver, &mut operator)?;
+            let mut solver = material.solver(&run)?;
+            let report = driver.run(&mut *solver, material.operator())?;
             read = report.read;
-            match run.grown(&report, map.total_variance(), matrix) {
+            match run.grown(&report, material.columns()?.0.total_variance(), n.min(d)) {
                 None => break (report, chosen_because),
                 Some(larger) => run = larger,
             }
         };
+        let (map, weight) = material.columns()?;
         let (vectors, certificate) =
             run.cut_to_share(report.vectors, report.certificate, map.total_variance());
         let summary = Summary {
-            n: matrix.n_rows(),
-            d: matrix.n_cols(),
-            weight: statistics.weight(),
+            n,
+            d,
+            weight,
             preprocessing: self.preprocessing,
             eigenvalues: certificate.eigenvalues.clone(),
             total_variance: map.total_variance(),
         };
         Ok(Fit {
-            model: Model::new(&vectors, summary, &map)?,
+            model: Model::new(&vectors, summary, map)?,
             certificate,
             outcome: report.outcome,
             solver: run.solver,
@@ -280,7 +286,8 @@ impl FitConfig {
             history: report.history,
             passes: report.passes,
             full_passes: report.read.full_passes,
-            statistics_passes: 1.0,
+            statistics_passes: material.statistics_passes(),
+            bytes_read: material.bytes_read(),
             seconds: clock.seconds(),
             seed: self.seed,
             threads: rayon::current_num_threads(),
@@ -292,20 +299,18 @@ impl FitConfig {
     fn settle(
         &mut self,
         asked: SolverKind,
-        matrix: &Matrix<'_>,
-        map: &RowMap,
+        material: &impl Material,
         read: &mut RowsRead,
     ) -> Result<String, Error> {
-        let (solver, chosen_because) = match asked {
-            SolverKind::Auto => auto::choose(matrix, self.k),
-            chosen => (chosen, "asked for".to_owned()),
-        };
+        let (n, d) = material.shape();
+        self.solver = asked;
+        let (solver, chosen_because) = material.choose(self);
         self.solver = solver;
         if solver == SolverKind::Covariance && self.variance_share.is_some() {
-            self.k = auto::first_k_of_share(matrix, self.k);
+            self.k = auto::first_k_of_share(n, d, self.k);
         }
-        if self.eta.is_none() && solver.needs_step_size() && self.can_afford_suggestion(matrix) {
-            let suggestion = self.suggest_step_size(matrix, map)?;
+        if self.eta.is_none() && solver.needs_step_size() && self.can_afford_suggestion(n, d) {
+            let suggestion = self.suggest_step_size(material)?;
             read.rows += suggestion.rows_read;
             self.eta = Some(suggestion.eta);
         }
@@ -313,21 +318,22 @@ impl FitConfig {
     }
 
     /// Whether the budget has room for the sample that tells the step size, and a first look.
-    fn can_afford_suggestion(&self, matrix: &Matrix<'_>) -> bool {
-        let rows = most_rows_read(matrix.n_rows(), matrix.n_cols());
-        self.limits.max_passes >= 1.0 + rows as f64 / matrix.n_rows() as f64
+    fn can_afford_suggestion(&self, n: usize, d: usize) -> bool {
+        self.limits.max_passes >= 1.0 + most_rows_read(n, d) as f64 / n as f64
     }
 
-    fn suggest_step_size(&self, matrix: &Matrix<'_>, map: &RowMap) -> Result<Suggestion, Error> {
+    fn suggest_step_size(&self, material: &impl Material) -> Result<Suggestion, Error> {
+        let (n, _) = material.shape();
         let epoch = Epoch::new(self.epoch)?;
-        let batch = self.batch.rows(matrix.n_rows())?;
-        suggest_step_size(matrix, map, self.solver, batch, epoch, self.replacement, self.seed)
+        let batch = self.batch.rows(n)?;
+        let sample = material.sample(crate::policy::sample_rows(n), self.seed)?;
+        let (map, _) = material.columns()?;
+        suggest_step_size(&sample, n, map, self.solver, batch, epoch, self.replacement, self.seed)
     }
 
     /// With a share of variance asked for and not yet reached: the same with twice the components, starting from those found.
-    fn grown(&self, report: &Report, total_variance: f64, matrix: &Matrix<'_>) -> Option<Self> {
+    fn grown(&self, report: &Report, total_variance: f64, most: usize) -> Option<Self> {
         let share = self.variance_share?;
-        let most = matrix.n_rows().min(matrix.n_cols());
         let explained: f64 = report.certificate.eigenvalues.iter().sum();
         let spent = report.passes + 1.0 > self.limits.max_passes || report.outcome == Outcome::Interrupted;
         let enough = explained >= share * total_variance || self.k == most || spent;
@@ -359,28 +365,18 @@ impl FitConfig {
         }
     }
 
-    /// The solver these choices describe, sized for the way the data is stored.
-    fn solver_for(&self, matrix: &Matrix<'_>) -> Result<Box<dyn Solver>, Error> {
-        if self.solver == SolverKind::Krylov && matrix.is_sparse() {
-            let sizes = KrylovSizes::suiting_sparse(self.k);
-            return Ok(Box::new(Krylov::new(
-                matrix.n_cols(),
-                self.k,
-                sizes,
-                self.seed,
-                self.start.as_ref(),
-            )?));
-        }
-        self.solver(matrix.n_rows(), matrix.n_cols())
-    }
-
     /// The solver these choices describe, for n rows and d columns. [`SolverKind::Auto`] is `krylov` here, where nothing is
     /// known of the data but its shape, and a step size not given is 0.1.
     pub fn solver(&self, n: usize, d: usize) -> Result<Box<dyn Solver>, Error> {
+        self.solver_in_runs(n, d, 1)
+    }
+
+    /// The same with mini-batches of runs of rows that follow each other.
+    fn solver_in_runs(&self, n: usize, d: usize, run: usize) -> Result<Box<dyn Solver>, Error> {
         let start = self.start.clone().map_or(Start::Random { seed: self.seed }, Start::Given);
         let eta = self.eta.unwrap_or(0.1);
         let epoch = || Epoch::new(self.epoch);
-        let sampler = || Sampler::new(n, self.batch.rows(n)?, self.replacement, self.seed);
+        let sampler = || Sampler::in_runs(n, self.batch.rows(n)?, run, self.replacement, self.seed);
         Ok(match self.solver {
             SolverKind::Covariance => Box::new(CovarianceSolver::new(d, self.k)?),
             SolverKind::Auto | SolverKind::Krylov => {

@@ -23,11 +23,23 @@ impl<'a, T: Real> Csr<'a, T> {
         columns: impl Into<Cow<'a, [u32]>>,
         values: impl Into<Cow<'a, [T]>>,
     ) -> Result<Self, Error> {
+        let x = Self::deferring_finite_check(d, row_starts, columns, values)?;
+        if all_finite(&x.values) { Ok(x) } else { Err(x.first_not_finite().expect("an entry is not finite")) }
+    }
+
+    /// Like [`Csr::new`], but leaves NaN and infinities to be found by [`ColumnStatistics`](super::ColumnStatistics), which
+    /// every fit computes.
+    pub fn deferring_finite_check(
+        d: usize,
+        row_starts: impl Into<Cow<'a, [usize]>>,
+        columns: impl Into<Cow<'a, [u32]>>,
+        values: impl Into<Cow<'a, [T]>>,
+    ) -> Result<Self, Error> {
         let x = Self { d, row_starts: row_starts.into(), columns: columns.into(), values: values.into() };
         refuse_empty(x.row_starts.len().saturating_sub(1), d)?;
         x.check_row_starts()?;
         x.check_columns()?;
-        if all_finite(&x.values) { Ok(x) } else { Err(x.first_not_finite().expect("an entry is not finite")) }
+        Ok(x)
     }
 
     fn check_row_starts(&self) -> Result<(), Error> {

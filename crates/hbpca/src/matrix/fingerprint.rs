@@ -6,8 +6,8 @@ use std::hash::Hasher;
 use rayon::prelude::*;
 use twox_hash::XxHash3_64;
 
-use super::{Csr, Dense, Matrix, Real};
-use crate::Block;
+use super::{Csr, Dense, Matrix, Real, RowChunks};
+use crate::{Block, Error};
 
 /// Rows hashed by one thread at a time.
 const ROWS: usize = 1024;
@@ -33,6 +33,24 @@ impl Matrix<'_> {
 /// The same for a block of vectors.
 pub(crate) fn fingerprint_of_block(block: &Block) -> String {
     format!("{} × {} {:016x}", block.d(), block.p(), of_numbers(block.values().iter().copied()))
+}
+
+/// The same for rows on disk: of the shape, of how they are cut into chunks, and of short runs of rows all over the data.
+pub(crate) fn fingerprint_of_chunks(rows: &mut impl RowChunks) -> Result<String, Error> {
+    /// Runs that are read, and rows in each.
+    const RUNS: usize = 64;
+    const LENGTH: usize = 4;
+    let (n, d, nnz) = (rows.n_rows(), rows.n_cols(), rows.nnz());
+    let cuts = of_numbers(rows.starts().iter().map(|start| *start as f64));
+    let mut all = XxHash3_64::with_seed(0);
+    for i in 0..RUNS.min(n) {
+        // The first run begins with the first row, the last ends with the last.
+        let start =
+            (n.saturating_sub(LENGTH) as u128 * i as u128 / (RUNS.min(n) as u128 - 1).max(1)) as usize;
+        let run = rows.read_rows(start..n.min(start + LENGTH))?;
+        all.write(run.fingerprint(None).as_bytes());
+    }
+    Ok(format!("{n} × {d} on disk, {nnz} entries, cut {cuts:016x}, sampled {:016x}", all.finish()))
 }
 
 fn of_dense<T: Real>(x: &Dense<'_, T>) -> u64 {

@@ -120,6 +120,11 @@ impl RowMap {
         self.total_variance
     }
 
+    /// The same μ, with D = I.
+    pub(crate) fn without_scale(&self) -> Self {
+        Self { scale: None, inverse_scale: None, ..self.clone() }
+    }
+
     /// (1/n)Σ‖D⁻¹x‖² + ‖D⁻¹μ‖²: what rounding is relative to where μ is subtracted after the products (sparse rows).
     pub(crate) fn uncentred_moment(&self) -> f64 {
         self.uncentred

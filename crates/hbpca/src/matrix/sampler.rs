@@ -38,6 +38,15 @@ pub struct Sampler {
     replacement: Replacement,
     rows: Vec<usize>,
     chosen: Vec<u64>,
+    runs: Option<Runs>,
+}
+
+/// Batches of whole runs: `rows` then holds the numbers of runs.
+#[derive(Clone, Debug)]
+struct Runs {
+    n: usize,
+    length: usize,
+    rows: Vec<usize>,
 }
 
 impl Sampler {
@@ -51,12 +60,40 @@ impl Sampler {
             return Err(Error::parameter("batch", format!("{batch} rows"), advice));
         }
         let chosen = if replacement == Replacement::Without { vec![0; n.div_ceil(64)] } else { Vec::new() };
-        Ok(Self { generator: ChaCha8Rng::seed_from_u64(seed), n, replacement, rows: vec![0; batch], chosen })
+        let generator = ChaCha8Rng::seed_from_u64(seed);
+        Ok(Self { generator, n, replacement, rows: vec![0; batch], chosen, runs: None })
     }
 
-    /// Rows in a batch.
+    /// Batches of about `batch` rows in runs of `length` rows that follow each other, from row 0, `length`, 2·`length`, … on: what
+    /// a disk reads well. Every run is equally likely, and so is every row; rows of one run come together or not at all, and the
+    /// last run is short where n is no multiple of `length`.
+    pub fn in_runs(
+        n: usize,
+        batch: usize,
+        length: usize,
+        replacement: Replacement,
+        seed: u64,
+    ) -> Result<Self, Error> {
+        let checked = Self::new(n, batch, replacement, seed)?;
+        if length <= 1 {
+            return Ok(checked);
+        }
+        let sampler = Self::new(n.div_ceil(length), batch.div_ceil(length), replacement, seed)?;
+        Ok(Self { runs: Some(Runs { n, length, rows: Vec::new() }), ..sampler })
+    }
+
+    /// Rows in a batch, at most.
     pub fn batch(&self) -> usize {
-        self.rows.len()
+        self.rows.len() * self.runs.as_ref().map_or(1, |runs| runs.length)
+    }
+
+    /// Batches of `batch` rows out of `n` from now on; the generator goes on where it is.
+    pub(crate) fn resize(&mut self, n: usize, batch: usize) {
+        self.n = n;
+        self.rows.resize(batch, 0);
+        if self.replacement == Replacement::Without {
+            self.chosen.resize(n.div_ceil(64), 0);
+        }
     }
 
     /// Walks over the position in the stream of batches.
@@ -85,7 +122,10 @@ impl Sampler {
             }
             Replacement::Without => self.draw_distinct(),
         }
-        &self.rows
+        let Some(Runs { n, length, rows }) = &mut self.runs else { return &self.rows };
+        rows.clear();
+        rows.extend(self.rows.iter().flat_map(|run| run * *length..(*n).min((run + 1) * *length)));
+        rows
     }
 
     /// Marks rows in a bitmap, redrawing those already marked, and reads it off in order. Above n/2 the rows
@@ -119,11 +159,12 @@ impl Sampler {
 }
 
 /// Uniform on 0 … bound − 1 (Lemire 2019): the high word of a 64×64-bit product, redrawn where it would be biased.
-fn below(generator: &mut ChaCha8Rng, bound: u64) -> u64 {
-    let threshold = bound.wrapping_neg() % bound;
+pub(crate) fn below(generator: &mut ChaCha8Rng, bound: u64) -> u64 {
     loop {
         let product = u128::from(generator.next_u64()) * u128::from(bound);
-        if product as u64 >= threshold {
+        // The bias lies below 2⁶⁴ mod bound < bound; the division is rarely needed.
+        let low = product as u64;
+        if low >= bound || low >= bound.wrapping_neg() % bound {
             return (product >> 64) as u64;
         }
     }
@@ -151,6 +192,7 @@ fn uniform(seed: u64) -> impl FnMut() -> f64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "counts")]
 mod tests {
     use super::*;
 
@@ -183,6 +225,27 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn runs_come_whole_and_every_row_is_equally_likely() {
+        let (n, batch, length, draws) = (47, 12, 5, 20_000);
+        for replacement in [Replacement::With, Replacement::Without] {
+            let mut sampler = Sampler::in_runs(n, batch, length, replacement, 1).unwrap();
+            assert_eq!(sampler.batch(), 15);
+            let mut counts = vec![0.0; n];
+            for _ in 0..draws {
+                let rows = sampler.draw();
+                assert!(rows.is_sorted() && rows.len() + 3 * length > 15);
+                rows.iter().for_each(|&l| counts[l] += 1.0);
+            }
+            // 3 of 10 runs, the last with 2 rows; six standard deviations.
+            let mean = f64::from(draws) * 0.3;
+            assert!(counts.iter().all(|count| (count - mean).abs() < 6.0 * mean.sqrt()), "{counts:?}");
+            assert!(counts.chunks(length).all(|run| run.iter().all(|count| *count == run[0])));
+        }
+        let one = Sampler::in_runs(47, 12, 1, Replacement::Without, 3).unwrap().draw().to_vec();
+        assert_eq!(one, Sampler::new(47, 12, Replacement::Without, 3).unwrap().draw());
     }
 
     #[test]

@@ -45,23 +45,53 @@ impl ColumnStatistics {
         if let Some(weights) = weights {
             check_weights(matrix.n_rows(), weights)?;
         }
-        let mut statistics = match matrix {
-            Matrix::DenseF32(x) => Self::of_dense(x, weights, cancel),
-            Matrix::DenseF64(x) => Self::of_dense(x, weights, cancel),
-            Matrix::CsrF32(x) => Self::of_csr(x, weights, cancel),
-            Matrix::CsrF64(x) => Self::of_csr(x, weights, cancel),
-        };
+        let counted = weights.and_then(|weights| weights.iter().position(|w| *w > 0.0)).unwrap_or(0);
+        let pivot = Self::pivot_at(matrix, counted);
+        let mut statistics = Self::relative_to(&pivot, matrix, weights, cancel);
+        statistics.move_by(&pivot);
         cancel.go_on()?;
         statistics.settle_constant_columns();
         statistics.refuse_not_finite(matrix)?;
         Ok(statistics)
     }
 
-    fn of_dense<T: Real>(x: &Dense<'_, T>, weights: Option<&[f64]>, cancel: &CancelToken) -> Self {
+    /// What means are told relative to while they are gathered: a row of dense data; compressed rows are mostly zero.
+    pub(super) fn pivot_at(matrix: &Matrix<'_>, row: usize) -> Vec<f64> {
+        let mut pivot = vec![0.0; matrix.n_cols()];
+        if !matrix.is_sparse() {
+            matrix.for_each_in_row(row, |j, x| pivot[j] = x);
+        }
+        pivot
+    }
+
+    /// The statistics of `matrix`, means less `pivot`.
+    pub(super) fn relative_to(
+        pivot: &[f64],
+        matrix: &Matrix<'_>,
+        weights: Option<&[f64]>,
+        cancel: &CancelToken,
+    ) -> Self {
+        match matrix {
+            Matrix::DenseF32(x) => Self::of_dense(x, pivot, weights, cancel),
+            Matrix::DenseF64(x) => Self::of_dense(x, pivot, weights, cancel),
+            Matrix::CsrF32(x) => Self::of_csr(x, weights, cancel),
+            Matrix::CsrF64(x) => Self::of_csr(x, weights, cancel),
+        }
+    }
+
+    /// Adds `pivot` to the means.
+    pub(super) fn move_by(&mut self, pivot: &[f64]) {
+        self.mean.iter_mut().zip(pivot).for_each(|(mean, pivot)| *mean += pivot);
+    }
+
+    fn of_dense<T: Real>(
+        x: &Dense<'_, T>,
+        pivot: &[f64],
+        weights: Option<&[f64]>,
+        cancel: &CancelToken,
+    ) -> Self {
         let (n, d) = (x.n_rows(), x.n_cols());
-        let counted = weights.and_then(|weights| weights.iter().position(|w| *w > 0.0)).unwrap_or(0);
-        let pivot: Vec<f64> = x.row(counted).iter().map(|x| x.to_f64()).collect();
-        let mut total = Self::over_chunks(n, d, ordered::n_chunks(x.nnz(), d), |rows, partial| {
+        Self::over_chunks(n, d, ordered::n_chunks(x.nnz(), d), |rows, partial| {
             // Short runs stay in cache between the sum and the squares.
             const RUN: usize = 32;
             let mut run = Self::empty(d);
@@ -71,12 +101,10 @@ impl ColumnStatistics {
                     return;
                 }
                 let rows = start..to.min(start + RUN);
-                run.weight = kernels::summarise_rows(x, rows, weights, &pivot, run.columns_mut());
+                run.weight = kernels::summarise_rows(x, rows, weights, pivot, run.columns_mut());
                 partial.merge(&run);
             }
-        });
-        total.mean.iter_mut().zip(&pivot).for_each(|(mean, pivot)| *mean += pivot);
-        total
+        })
     }
 
     fn of_csr<T: Real>(x: &Csr<'_, T>, weights: Option<&[f64]>, cancel: &CancelToken) -> Self {
@@ -191,7 +219,7 @@ impl ColumnStatistics {
     }
 
     /// A column with one value throughout has exactly that mean and no spread, whatever rounding made of it.
-    fn settle_constant_columns(&mut self) {
+    pub(super) fn settle_constant_columns(&mut self) {
         for j in 0..self.mean.len() {
             if self.min[j] >= self.max[j] && self.mean[j].is_finite() {
                 self.mean[j] = self.min[j];
@@ -200,7 +228,13 @@ impl ColumnStatistics {
         }
     }
 
-    fn refuse_not_finite(&self, matrix: &Matrix<'_>) -> Result<(), Error> {
+    pub(super) fn refuse_not_finite(&self, matrix: &Matrix<'_>) -> Result<(), Error> {
+        self.refuse_overflow()
+            .map_err(|error| super::each_matrix!(matrix, x => x.first_not_finite()).unwrap_or(error))
+    }
+
+    /// Refuses columns whose squares left the range of f64, and those that hold NaN or an infinity.
+    pub(super) fn refuse_overflow(&self) -> Result<(), Error> {
         // Σx² = M₂ + w·mean² of a column, and their sum over all columns, bound every sum of products.
         let sum_of_squares = |j: usize| self.squares[j] + self.weight * self.mean[j] * self.mean[j];
         if (0..self.n_cols()).map(sum_of_squares).sum::<f64>().is_finite() {
@@ -209,8 +243,7 @@ impl ColumnStatistics {
         let magnitude = |j: usize| self.max[j].max(-self.min[j]);
         let first_largest = |a, b| if magnitude(b) > magnitude(a) { b } else { a };
         let column = (0..self.n_cols()).fold(0, first_largest);
-        Err(super::each_matrix!(matrix, x => x.first_not_finite())
-            .unwrap_or(Error::Overflow { column, magnitude: magnitude(column) }))
+        Err(Error::Overflow { column, magnitude: magnitude(column) })
     }
 
     /// n.

@@ -74,6 +74,17 @@ impl<O: CovarianceOperator> CovarianceOperator for Counted<O> {
         self.operator.image_rounding()
     }
 
+    fn first_image(&mut self, x: &mut Block, z: &mut Block) -> Result<(), Error> {
+        self.operator.first_image(x, z)?;
+        self.read.rows += self.n_rows() as u64;
+        self.read.full_passes += 1;
+        Ok(())
+    }
+
+    fn rows_at_hand(&self) -> Option<&[usize]> {
+        self.operator.rows_at_hand()
+    }
+
     fn coarse_rounding(&self) -> Option<f64> {
         self.operator.coarse_rounding()
     }

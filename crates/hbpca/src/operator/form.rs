@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, MatMut, MatRef, Par};
 
-use super::Covariance;
+use super::sum::Prepared;
 use crate::kernels::{RowWeights, Triangle};
-use crate::matrix::{Dense, Matrix, Real};
-use crate::{Block, CovarianceOperator, ordered};
+use crate::matrix::{Dense, Matrix, Real, RowMap};
+use crate::{Block, ordered};
 
 /// Compressed rows prepared at a time: with a few hundred columns they stay in the second-level cache.
 const ROWS: usize = 128;
@@ -30,7 +30,7 @@ const MOST_NUMBERS: usize = 1 << 26;
 const MOST_EXACT: i32 = 255;
 
 /// `c` ← C.
-pub(super) fn form(operator: &Covariance<'_>, c: &mut Block) {
+pub(super) fn form(operator: &Prepared<'_>, c: &mut Block) {
     let d = operator.dim();
     *c = Block::zeros(d, d);
     match operator.matrix {
@@ -46,20 +46,61 @@ fn shares(n: usize, d: usize) -> (usize, usize) {
     (n_chunks, n_chunks.min(rayon::current_num_threads()).min(MOST_NUMBERS / (d * d)).max(1))
 }
 
-fn form_dense<T: Real>(operator: &Covariance<'_>, x: &Dense<'_, T>, c: &mut Block) {
+fn form_dense<T: Real>(operator: &Prepared<'_>, x: &Dense<'_, T>, c: &mut Block) {
     if operator.weights.is_some() || !form_exactly(operator, x, c) {
-        sum_triangles::<T, f64>(operator, x, operator.map.shift(), c, &|_| true);
+        let mut workers = Vec::new();
+        sum_triangles::<T, f64>(operator, x, operator.map.shift(), &mut workers, c, &|_| true);
         c.scale(1.0 / operator.n_rows() as f64);
     }
-    if let Some(inverse) = operator.map.inverse_scale() {
+    scale_both_sides(operator.map, c);
+}
+
+/// `c` ← D⁻¹ `c` D⁻¹.
+pub(super) fn scale_both_sides(map: &RowMap, c: &mut Block) {
+    if let Some(inverse) = map.inverse_scale() {
         for (row, left) in c.values_mut().chunks_exact_mut(inverse.len()).zip(inverse) {
             row.iter_mut().zip(inverse).for_each(|(c, right)| *c *= left * right);
         }
     }
 }
 
+/// Σ(x − μ)(x − μ)ᵀ of a matrix that comes in pieces.
+#[derive(Default)]
+pub(super) struct PieceByPiece {
+    triangles: Vec<Triangle<f64>>,
+    spread: Vec<Worker>,
+}
+
+impl PieceByPiece {
+    /// The lower triangle of `c` += Σ(x − μ)(x − μ)ᵀ over the rows of a piece, D left aside.
+    pub(super) fn add(&mut self, piece: &Prepared<'_>, c: &mut Block) {
+        match piece.matrix {
+            Matrix::DenseF32(x) => {
+                sum_triangles(piece, x, piece.map.shift(), &mut self.triangles, c, &|_| true);
+            }
+            Matrix::DenseF64(x) => {
+                sum_triangles(piece, x, piece.map.shift(), &mut self.triangles, c, &|_| true);
+            }
+            Matrix::CsrF32(_) | Matrix::CsrF64(_) => sum_compressed(piece, &mut self.spread, c),
+        }
+    }
+}
+
+/// The upper triangle as the lower one, everything times `factor`.
+pub(super) fn mirror(c: &mut Block, factor: f64) {
+    let d = c.d();
+    let values = c.values_mut();
+    for i in 0..d {
+        for j in 0..=i {
+            let value = values[i * d + j] * factor;
+            values[i * d + j] = value;
+            values[j * d + i] = value;
+        }
+    }
+}
+
 /// `c` ← (1/n)Σ(x − m)(x − m)ᵀ from exact sums, if all values are small whole numbers.
-fn form_exactly<T: Real>(operator: &Covariance<'_>, x: &Dense<'_, T>, c: &mut Block) -> bool {
+fn form_exactly<T: Real>(operator: &Prepared<'_>, x: &Dense<'_, T>, c: &mut Block) -> bool {
     let sums = Mutex::new(vec![0_i64; x.n_cols()]);
     let whole = |rows: Range<usize>| {
         let mut sum = vec![0_i64; x.n_cols()];
@@ -80,7 +121,7 @@ fn form_exactly<T: Real>(operator: &Covariance<'_>, x: &Dense<'_, T>, c: &mut Bl
     };
     // The first rows nearly always tell; a late surprise costs the work done until then.
     let promising = x.row(0).iter().chain(x.row(x.n_rows() / 2)).all(|x| is_whole(*x));
-    if !promising || !sum_triangles::<T, f32>(operator, x, None, c, &whole) {
+    if !promising || !sum_triangles::<T, f32>(operator, x, None, &mut Vec::new(), c, &whole) {
         c.values_mut().fill(0.0);
         return false;
     }
@@ -105,20 +146,21 @@ fn is_whole<T: Real>(x: T) -> bool {
 
 /// `c` += Σ w(x − shift)(x − shift)ᵀ, computed in numbers of type A, as long as all chunks of rows are `fit`.
 fn sum_triangles<T: Real, A: crate::kernels::Arithmetic>(
-    operator: &Covariance<'_>,
+    operator: &Prepared<'_>,
     x: &Dense<'_, T>,
     shift: Option<&[f64]>,
+    workers: &mut Vec<Triangle<A>>,
     c: &mut Block,
     fit: &(dyn Fn(Range<usize>) -> bool + Sync),
 ) -> bool {
     let (n, d) = (x.n_rows(), x.n_cols());
-    let weights = RowWeights(operator.weights.as_deref());
+    let weights = RowWeights(operator.weights);
     let (n_chunks, n_workers) = shares(n, d);
-    let mut workers = vec![Triangle::<A>::default(); n_workers];
+    workers.resize_with(n_workers, Triangle::default);
     let all_fit = AtomicBool::new(true);
     ordered::for_each_chunk(
         n_chunks,
-        &mut workers,
+        workers,
         |i, triangle| {
             let rows = ordered::piece(n, i, n_chunks);
             triangle.clear();
@@ -139,27 +181,24 @@ fn sum_triangles<T: Real, A: crate::kernels::Arithmetic>(
 }
 
 /// The same for compressed rows, spread out.
-fn form_compressed(operator: &Covariance<'_>, c: &mut Block) {
+fn form_compressed(operator: &Prepared<'_>, c: &mut Block) {
+    sum_compressed(operator, &mut Vec::new(), c);
+    mirror(c, 1.0 / operator.n_rows() as f64);
+}
+
+/// The lower triangle of `c` += Σ aaᵀ.
+fn sum_compressed(operator: &Prepared<'_>, workers: &mut Vec<Worker>, c: &mut Block) {
     let (n, d) = (operator.n_rows(), operator.dim());
     let (n_chunks, n_workers) = shares(n, d);
-    let mut workers = vec![Worker { sum: vec![0.0; d * d], rows: vec![0.0; ROWS.min(n) * d] }; n_workers];
+    workers.resize_with(n_workers, || Worker { sum: vec![0.0; d * d], rows: vec![0.0; ROWS * d] });
     ordered::for_each_chunk(
         n_chunks,
-        &mut workers,
+        workers,
         |i, worker| worker.add_chunk(operator, ordered::piece(n, i, n_chunks)),
         |_, worker| c.values_mut().iter_mut().zip(&worker.sum).for_each(|(c, sum)| *c += sum),
     );
-    let values = c.values_mut();
-    for i in 0..d {
-        for j in 0..=i {
-            let value = values[i * d + j] / n as f64;
-            values[i * d + j] = value;
-            values[j * d + i] = value;
-        }
-    }
 }
 
-#[derive(Clone)]
 struct Worker {
     /// Σ aaᵀ over one chunk, d×d, of which the lower triangle counts.
     sum: Vec<f64>,
@@ -168,7 +207,7 @@ struct Worker {
 }
 
 impl Worker {
-    fn add_chunk(&mut self, operator: &Covariance<'_>, chunk: Range<usize>) {
+    fn add_chunk(&mut self, operator: &Prepared<'_>, chunk: Range<usize>) {
         let d = operator.dim();
         self.sum.fill(0.0);
         for start in chunk.clone().step_by(ROWS) {
@@ -187,7 +226,7 @@ impl Worker {
 }
 
 /// a ← √w · D⁻¹(x − μ) for row l.
-fn prepare_row(operator: &Covariance<'_>, l: usize, a: &mut [f64]) {
+fn prepare_row(operator: &Prepared<'_>, l: usize, a: &mut [f64]) {
     a.fill(0.0);
     operator.matrix.for_each_in_row(l, |j, x| a[j] = x);
     if let Some(shift) = operator.map.shift() {
@@ -196,7 +235,7 @@ fn prepare_row(operator: &Covariance<'_>, l: usize, a: &mut [f64]) {
     if let Some(inverse) = operator.map.inverse_scale() {
         a.iter_mut().zip(inverse).for_each(|(a, s)| *a *= s);
     }
-    if let Some(weights) = &operator.weights {
+    if let Some(weights) = operator.weights {
         let root = weights[l].sqrt();
         a.iter_mut().for_each(|a| *a *= root);
     }
@@ -205,6 +244,7 @@ fn prepare_row(operator: &Covariance<'_>, l: usize, a: &mut [f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Covariance;
     use crate::matrix::Preprocessing;
 
     /// Deterministic whole numbers from 0 to 255, one column nearly constant at 255.
@@ -231,8 +271,8 @@ mod tests {
                     Dense::new(other.clone(), n, d).unwrap().into(),
                 );
                 let [mut exact, mut plain] = [Block::zeros(0, 0), Block::zeros(0, 0)];
-                form(&Covariance::new(&x, preprocessing).unwrap(), &mut exact);
-                form(&Covariance::new(&y, preprocessing).unwrap(), &mut plain);
+                form(&Covariance::new(&x, preprocessing).unwrap().prepared(), &mut exact);
+                form(&Covariance::new(&y, preprocessing).unwrap().prepared(), &mut plain);
                 let largest = exact.values().iter().fold(0.0_f64, |most, c| most.max(c.abs()));
                 // The change of 2e-5 moves entries by as much relative to the spread, which is 1/√n in column 0.
                 for (a, b) in exact.values().iter().zip(plain.values()) {
@@ -242,7 +282,9 @@ mod tests {
                     // Against two-pass sums.
                     let operator = Covariance::new(&x, preprocessing).unwrap();
                     let mut rows = vec![0.0; n * d];
-                    rows.chunks_exact_mut(d).enumerate().for_each(|(l, a)| prepare_row(&operator, l, a));
+                    rows.chunks_exact_mut(d)
+                        .enumerate()
+                        .for_each(|(l, a)| prepare_row(&operator.prepared(), l, a));
                     for i in 0..d {
                         for j in 0..d {
                             let want: f64 =

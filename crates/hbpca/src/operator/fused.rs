@@ -7,8 +7,9 @@
 //!          = D⁻¹ [ Σ x t − μ Σ t ],  t = xᵀV′ − μᵀV′        sparse: zeros stay unstored
 //! ```
 
+use super::sum::{Arithmetic, Operand, OperandRoom, Prepared, Scratch, center, unscale};
 use super::{CovarianceOperator, Rows};
-use crate::kernels::{self, RowSet, RowWeights};
+use crate::kernels;
 use crate::matrix::{ColumnStatistics, Matrix, Preprocessing, RowMap, check_weights};
 use crate::{Block, CancelToken, Error, ordered};
 
@@ -26,40 +27,13 @@ use crate::{Block, CancelToken, Error, ordered};
 /// ```
 #[derive(Debug)]
 pub struct Covariance<'m> {
-    pub(super) matrix: &'m Matrix<'m>,
-    pub(super) map: RowMap,
+    matrix: &'m Matrix<'m>,
+    map: RowMap,
     /// Row weights scaled to mean 1, so that Σ over n or |S| rows divides by their number.
-    pub(super) weights: Option<Vec<f64>>,
-    pub(super) cancel: CancelToken,
+    weights: Option<Vec<f64>>,
+    cancel: CancelToken,
+    room: OperandRoom,
     scratch: Scratch,
-}
-
-/// Everything a product needs besides its operands, kept between calls.
-#[derive(Debug, Default)]
-struct Scratch {
-    /// V′ = D⁻¹V.
-    scaled: Vec<f64>,
-    /// V′ᵀμ and Σt.
-    c: Vec<f64>,
-    t_sum: Vec<f64>,
-    /// One a worker.
-    workers: Vec<Worker>,
-}
-
-#[derive(Debug, Default)]
-struct Worker {
-    y: Vec<f64>,
-    t_sum: Vec<f64>,
-    kernel: Vec<f64>,
-    /// The same for arithmetic in f32.
-    coarse_kernel: Vec<f32>,
-}
-
-/// The numbers that rows are multiplied and added in; sums over many rows are f64 either way.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Arithmetic {
-    Double,
-    Single,
 }
 
 impl<'m> Covariance<'m> {
@@ -81,7 +55,8 @@ impl<'m> Covariance<'m> {
 
     /// The operator for a map of rows found elsewhere (by another pass, or on other machines).
     pub fn with_map(matrix: &'m Matrix<'m>, map: RowMap) -> Self {
-        Self { matrix, map, weights: None, cancel: CancelToken::default(), scratch: Scratch::default() }
+        let (room, scratch) = (OperandRoom::default(), Scratch::default());
+        Self { matrix, map, weights: None, cancel: CancelToken::default(), room, scratch }
     }
 
     /// The same with row weights.
@@ -124,29 +99,13 @@ impl<'m> Covariance<'m> {
             .collect()
     }
 
-    /// Whether arithmetic in f32 neither overflows nor loses small numbers: with rows D⁻¹(x − μ) = a it forms V′ = D⁻¹V,
-    /// aᵀV ≤ ‖a‖ ≤ √(n·tr C) and Σ(x − μ)aᵀV ≤ D·n·tr C. What underflows, 2⁻¹⁴⁹ a product, is far below the rounding of
-    /// numbers above 2⁻¹⁰⁰.
-    fn fits_single(&self, trace: f64) -> bool {
-        let (least, most) = (2.0_f64.powi(-100), f64::from(f32::MAX) / 4.0);
-        let fits = |scale: f64| {
-            let sum = scale * trace;
-            scale >= least && scale <= most && sum >= least && sum * self.n_rows() as f64 <= most
-        };
-        trace >= least && self.map.scale().map_or_else(|| fits(1.0), |scale| scale.iter().all(|s| fits(*s)))
-    }
-
-    /// Where chunk i of all rows lies: equal rows when dense, equal entries when sparse.
-    fn chunk(&self, i: usize, n_chunks: usize) -> std::ops::Range<usize> {
-        let row_starts = match self.matrix {
-            Matrix::CsrF32(x) => x.row_starts(),
-            Matrix::CsrF64(x) => x.row_starts(),
-            _ => return ordered::piece(self.n_rows(), i, n_chunks),
-        };
-        let entries = ordered::piece(self.matrix.nnz(), i, n_chunks);
-        let cut = |entry: usize| row_starts.partition_point(|&start| start < entry);
-        let end = if i + 1 == n_chunks { self.n_rows() } else { cut(entries.end).min(self.n_rows()) };
-        cut(entries.start).min(self.n_rows())..end
+    pub(super) fn prepared(&self) -> Prepared<'_> {
+        Prepared {
+            matrix: self.matrix,
+            map: &self.map,
+            weights: self.weights.as_deref(),
+            cancel: &self.cancel,
+        }
     }
 
     /// `out` ← Σ aₗ(aₗᵀV) over `rows`.
@@ -165,61 +124,16 @@ impl<'m> Covariance<'m> {
         if p == 0 {
             return Ok(());
         }
+        let mut room = std::mem::take(&mut self.room);
         let mut scratch = std::mem::take(&mut self.scratch);
-
-        let (scaled, c) = scale_operand(&self.map, v, &mut scratch.scaled, &mut scratch.c);
-        let n_read = rows.count(self.n_rows());
-        let entries = (self.matrix.nnz() as f64 * (n_read as f64 / self.n_rows() as f64)) as usize;
-        let n_chunks = ordered::n_chunks(entries, d);
-        let n_workers = rayon::current_num_threads().min(n_chunks);
-        if scratch.workers.len() < n_workers {
-            scratch.workers.resize_with(n_workers, Worker::default);
+        let operand = Operand::new(&self.map, v, &mut room);
+        let n_chunks = self.prepared().n_chunks(rows.count(self.n_rows()));
+        self.prepared().sum(rows, operand, arithmetic, n_chunks, &mut scratch, out.values_mut());
+        if self.matrix.is_sparse() {
+            center(&self.map, &scratch.t_sum, out.values_mut());
         }
-        // All are ready, also those that get no chunk this time: the next call must not allocate.
-        for worker in &mut scratch.workers[..n_workers] {
-            worker.y.resize(d * p, 0.0);
-            worker.t_sum.resize(p, 0.0);
-        }
-        scratch.t_sum.clear();
-        scratch.t_sum.resize(p, 0.0);
-        let t_sum = &mut scratch.t_sum;
-        let this = &*self;
-        ordered::for_each_chunk(
-            n_chunks,
-            &mut scratch.workers[..n_workers],
-            |i, worker| {
-                if this.cancel.is_abandoned() {
-                    return; // what is merged instead is never handed out
-                }
-                let rows = match rows {
-                    Rows::All => RowSet::Range(this.chunk(i, n_chunks)),
-                    Rows::Batch(list) => RowSet::List(&list[ordered::piece(list.len(), i, n_chunks)]),
-                };
-                worker.sum(this, &rows, Operand { v: scaled, p, c }, arithmetic);
-            },
-            |i, worker| {
-                if i == 0 {
-                    out.values_mut().copy_from_slice(&worker.y);
-                } else {
-                    out.values_mut().iter_mut().zip(&worker.y).for_each(|(out, y)| *out += y);
-                }
-                t_sum.iter_mut().zip(&worker.t_sum).for_each(|(sum, t)| *sum += t);
-            },
-        );
-
-        share_room(&mut scratch.workers);
-
-        // Sparse rows: − μ Σt; then D⁻¹.
-        if let (Some(shift), true) = (self.map.shift(), self.matrix.is_sparse()) {
-            for (row, mu) in out.values_mut().chunks_exact_mut(p).zip(shift) {
-                row.iter_mut().zip(t_sum.iter()).for_each(|(y, t)| *y -= mu * t);
-            }
-        }
-        if let Some(scale) = self.map.scale() {
-            let rows = out.values_mut().chunks_exact_mut(p).zip(scale);
-            rows.for_each(|(row, s)| row.iter_mut().for_each(|y| *y /= s));
-        }
-        self.scratch = scratch;
+        unscale(&self.map, p, out.values_mut());
+        (self.room, self.scratch) = (room, scratch);
         self.cancel.go_on()
     }
 }
@@ -249,23 +163,9 @@ impl CovarianceOperator for Covariance<'_> {
         self.sum(rows, v, out, Arithmetic::Double)
     }
 
-    /// Dense f32 data has f32 arithmetic, unless rounding the means would move them visibly: with δ = D⁻¹(μ − fl(μ)), the
-    /// rows' covariance about fl(μ) is C + δδᵀ.
-    ///
-    /// A dot of d products in at least eight partial sums errs by ρ‖a‖ for a unit vector, ρ ≈ 8u√(d/8), and so do sums of
-    /// a few hundred rows; Σaδt/n is then at most ρ·√(λ₁·tr C) ≤ ρ·tr C long, however the rows' errors conspire.
     fn coarse_rounding(&self) -> Option<f64> {
         let Matrix::DenseF32(_) = self.matrix else { return None };
-        let moved: f64 = self.map.shift().map_or(0.0, |shift| {
-            let inverse = |j: usize| self.map.inverse_scale().map_or(1.0, |inverse| inverse[j]);
-            let delta = |(j, mu): (usize, &f64)| (mu - f64::from(*mu as f32)) * inverse(j);
-            shift.iter().enumerate().map(|at| delta(at).powi(2)).sum()
-        });
-        let trace = self.total_variance();
-        let wide = f64::from(f32::EPSILON) / f64::EPSILON;
-        let terms = self.dim().div_ceil(8) + 8 + kernels::COARSE_ROWS;
-        (moved <= 1e-8 * trace && self.fits_single(trace))
-            .then(|| wide * rounding_of_sum(terms) * trace + moved)
+        coarse_rounding(&self.map, self.n_rows(), self.dim())
     }
 
     fn apply_coarsely(&mut self, v: &Block, out: &mut Block) -> Result<(), Error> {
@@ -279,87 +179,43 @@ impl CovarianceOperator for Covariance<'_> {
     }
 
     fn form(&mut self, c: &mut Block) -> Result<(), Error> {
-        super::form::form(self, c);
+        super::form::form(&self.prepared(), c);
         self.cancel.go_on()
     }
 }
 
-/// What a chunk of rows is multiplied with.
-#[derive(Clone, Copy)]
-struct Operand<'a> {
-    /// V′ = D⁻¹V, d×p.
-    v: &'a [f64],
-    p: usize,
-    /// V′ᵀμ, where there is a μ.
-    c: Option<&'a [f64]>,
-}
-
-impl Worker {
-    /// y ← Σ over one chunk, and for sparse rows the sum of t.
-    fn sum(
-        &mut self,
-        operator: &Covariance<'_>,
-        rows: &RowSet<'_>,
-        operand: Operand<'_>,
-        arithmetic: Arithmetic,
-    ) {
-        let Operand { v, p, c } = operand;
-        self.y.fill(0.0);
-        self.t_sum.fill(0.0);
-        let weights = RowWeights(operator.weights.as_deref());
-        let shift = operator.map.shift();
-        let (y, kernel, t_sum) = (&mut self.y, &mut self.kernel, &mut self.t_sum);
-        match operator.matrix {
-            Matrix::DenseF32(x) if arithmetic == Arithmetic::Single => {
-                kernels::sum_dense(x, rows, weights, shift, v, p, y, &mut self.coarse_kernel);
-            }
-            Matrix::DenseF32(x) => kernels::sum_dense(x, rows, weights, shift, v, p, y, kernel),
-            Matrix::DenseF64(x) => kernels::sum_dense(x, rows, weights, shift, v, p, y, kernel),
-            Matrix::CsrF32(x) => kernels::sum_csr(x, rows, weights, c, v, p, y, kernel, t_sum),
-            Matrix::CsrF64(x) => kernels::sum_csr(x, rows, weights, c, v, p, y, kernel, t_sum),
-        }
-    }
-}
-
-/// V′ = D⁻¹V and c = V′ᵀμ, in the memory given.
-fn scale_operand<'a>(
-    map: &RowMap,
-    v: &'a Block,
-    scaled: &'a mut Vec<f64>,
-    c: &'a mut Vec<f64>,
-) -> (&'a [f64], Option<&'a [f64]>) {
-    let p = v.p();
-    let scaled: &[f64] = match map.scale() {
-        None => v.values(),
-        Some(scale) => {
-            scaled.clear();
-            scaled.extend(v.values().iter().enumerate().map(|(i, x)| x / scale[i / p]));
-            scaled
-        }
-    };
-    let c = map.shift().map(|shift| {
-        c.clear();
-        c.resize(p, 0.0);
-        for (row, mu) in scaled.chunks_exact(p).zip(shift) {
-            c.iter_mut().zip(row).for_each(|(c, v)| *c += v * mu);
-        }
-        &**c
+/// The rounding of products with dense f32 rows in f32 arithmetic, which they have unless rounding the means would move them
+/// visibly: with δ = D⁻¹(μ − fl(μ)), the rows' covariance about fl(μ) is C + δδᵀ.
+///
+/// A dot of d products in at least eight partial sums errs by ρ‖a‖ for a unit vector, ρ ≈ 8u√(d/8), and so do sums of
+/// a few hundred rows; Σaδt/n is then at most ρ·√(λ₁·tr C) ≤ ρ·tr C long, however the rows' errors conspire.
+pub(super) fn coarse_rounding(map: &RowMap, n: usize, d: usize) -> Option<f64> {
+    let moved: f64 = map.shift().map_or(0.0, |shift| {
+        let inverse = |j: usize| map.inverse_scale().map_or(1.0, |inverse| inverse[j]);
+        let delta = |(j, mu): (usize, &f64)| (mu - f64::from(*mu as f32)) * inverse(j);
+        shift.iter().enumerate().map(|at| delta(at).powi(2)).sum()
     });
-    (scaled, c)
+    let trace = map.total_variance();
+    let wide = f64::from(f32::EPSILON) / f64::EPSILON;
+    let terms = d.div_ceil(8) + 8 + kernels::COARSE_ROWS;
+    (moved <= 1e-8 * trace && fits_single(map, n)).then(|| wide * rounding_of_sum(terms) * trace + moved)
 }
 
-/// Gives every worker the room that the kernel of one of them needed.
-fn share_room(workers: &mut [Worker]) {
-    let room = workers.iter().map(|worker| worker.kernel.capacity()).max().unwrap_or(0);
-    let coarse = workers.iter().map(|worker| worker.coarse_kernel.capacity()).max().unwrap_or(0);
-    for worker in workers {
-        worker.kernel.reserve_exact(room - worker.kernel.len());
-        worker.coarse_kernel.reserve_exact(coarse - worker.coarse_kernel.len());
-    }
+/// Whether arithmetic in f32 neither overflows nor loses small numbers: with rows D⁻¹(x − μ) = a it forms V′ = D⁻¹V,
+/// aᵀV ≤ ‖a‖ ≤ √(n·tr C) and Σ(x − μ)aᵀV ≤ D·n·tr C. What underflows, 2⁻¹⁴⁹ a product, is far below the rounding of
+/// numbers above 2⁻¹⁰⁰.
+fn fits_single(map: &RowMap, n: usize) -> bool {
+    let (least, most) = (2.0_f64.powi(-100), f64::from(f32::MAX) / 4.0);
+    let trace = map.total_variance();
+    let fits = |scale: f64| {
+        let sum = scale * trace;
+        scale >= least && scale <= most && sum >= least && sum * n as f64 <= most
+    };
+    trace >= least && map.scale().map_or_else(|| fits(1.0), |scale| scale.iter().all(|s| fits(*s)))
 }
 
 /// Gives `block` the shape d×p, keeping its memory when it fits.
-fn reshape(block: &mut Block, d: usize, p: usize) {
+pub(super) fn reshape(block: &mut Block, d: usize, p: usize) {
     if (block.d(), block.p()) != (d, p) {
         *block = Block::zeros(d, p);
     }

@@ -1,19 +1,24 @@
 //! The covariance operator C = (1/n)Σaₗaₗᵀ: applied, never formed unless asked for.
 //!
 //! One primitive carries everything: the sum Σ aₗ(aₗᵀV) over all rows or over a batch. [`Covariance`] computes it
-//! from a matrix in memory; [`Counted`] counts the rows read; [`Sharded`] adds up the sums of many machines.
+//! from a matrix in memory, [`Streamed`] from rows on disk; [`Counted`] counts the rows read; [`Sharded`] adds up the sums
+//! of many machines.
 
 mod communicator;
 mod counted;
 mod form;
 mod fused;
 mod sharded;
+mod streamed;
+mod sum;
 
 pub use communicator::{Communicator, SingleRank, ThreadRank, thread_ranks};
 pub use counted::{Counted, RowsRead};
 pub use fused::Covariance;
 pub(crate) use fused::rounding_of_sum;
 pub use sharded::Sharded;
+pub(crate) use streamed::IN_FLIGHT;
+pub use streamed::Streamed;
 
 use crate::{Archive, Block, Error};
 
@@ -56,7 +61,7 @@ pub trait CovarianceOperator {
     /// Trace of C, the sum of all its eigenvalues.
     fn total_variance(&self) -> f64;
 
-    /// A bound on ‖fl(Cv) − Cv‖ for a unit vector v.
+    /// A bound on ‖fl(Cv) − Cv‖ for a unit vector v, as the images computed last have it.
     fn image_rounding(&self) -> f64;
 
     /// `out` ← CV: one full pass.
@@ -71,6 +76,17 @@ pub trait CovarianceOperator {
         self.sum_rows(Rows::Batch(rows), v, out)?;
         out.scale(1.0 / rows.len().max(1) as f64); // an empty sum stays zero
         Ok(())
+    }
+
+    /// `z` ← CX for an orthonormal basis X of a space that is a guess anyway: one full pass. An operator that learns about its
+    /// columns in its first pass may hand back another orthonormal basis X, of as many vectors, that is as good a guess.
+    fn first_image(&mut self, x: &mut Block, z: &mut Block) -> Result<(), Error> {
+        self.apply(x, z)
+    }
+
+    /// The rows, ascending, that mini-batches should be drawn from since others are dear; nothing where all cost the same.
+    fn rows_at_hand(&self) -> Option<&[usize]> {
+        None
     }
 
     /// A bound on ‖fl(Cv) − Cv‖ for a unit vector v in the operator's cheaper arithmetic, where it has one.
@@ -127,6 +143,12 @@ impl<O: CovarianceOperator + ?Sized> CovarianceOperator for &mut O {
     }
     fn image_rounding(&self) -> f64 {
         (**self).image_rounding()
+    }
+    fn first_image(&mut self, x: &mut Block, z: &mut Block) -> Result<(), Error> {
+        (**self).first_image(x, z)
+    }
+    fn rows_at_hand(&self) -> Option<&[usize]> {
+        (**self).rows_at_hand()
     }
     fn coarse_rounding(&self) -> Option<f64> {
         (**self).coarse_rounding()

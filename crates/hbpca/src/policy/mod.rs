@@ -8,4 +8,4 @@ mod step_size;
 pub use batch::Batch;
 pub use momentum::{AdaptiveMomentum, FixedMomentum, Momentum, OracleMomentum, SecondEigenvalue};
 pub use start::Start;
-pub(crate) use step_size::{Suggestion, most_rows_read, suggest_step_size};
+pub(crate) use step_size::{Suggestion, most_rows_read, sample_rows, suggest_step_size};

@@ -3,7 +3,7 @@
 use crate::matrix::{Matrix, RowMap};
 use crate::solver::{Epoch, Krylov, KrylovSizes};
 use crate::theory::{GradientVariance, Problem, best_step_size, best_step_size_vr_pca};
-use crate::{Covariance, Driver, Error, Limits, Replacement, Sampler, SolverKind};
+use crate::{Covariance, Driver, Error, Limits, Replacement, SolverKind};
 
 /// A step size and the rows its finding read.
 #[derive(Clone, Copy, Debug)]
@@ -26,9 +26,17 @@ pub(crate) fn most_rows_read(n: usize, d: usize) -> usize {
     ROWS.min(n) * (1.0 + 3.0 * steps + SPECTRUM_PASSES).ceil() as usize
 }
 
-/// The η that minimises the theory's contraction for batches of `batch` rows and epochs of `epoch` steps.
+/// How many of n rows the sample should have.
+pub(crate) fn sample_rows(n: usize) -> usize {
+    ROWS.min(n)
+}
+
+/// The η that minimises the theory's contraction for batches of `batch` of n rows and epochs of `epoch` steps, from a sample
+/// of the rows.
+#[allow(clippy::too_many_arguments, reason = "everything the theory's contraction depends on")]
 pub(crate) fn suggest_step_size(
-    matrix: &Matrix<'_>,
+    sample: &Matrix<'_>,
+    n: usize,
     map: &RowMap,
     solver: SolverKind,
     batch: usize,
@@ -36,11 +44,8 @@ pub(crate) fn suggest_step_size(
     replacement: Replacement,
     seed: u64,
 ) -> Result<Suggestion, Error> {
-    let (n, d) = (matrix.n_rows(), matrix.n_cols());
-    let rows = ROWS.min(n);
-    let sample = matrix.select_rows(Sampler::new(n, rows, Replacement::Without, seed)?.draw());
-
-    let variance = GradientVariance::measure(&sample, map, VARIANCE_TOL, seed)?;
+    let (rows, d) = (sample.n_rows(), sample.n_cols());
+    let variance = GradientVariance::measure(sample, map, VARIANCE_TOL, seed)?;
     let correction = match replacement {
         Replacement::With => 1.0,
         Replacement::Without => (n - batch) as f64 / (n.max(2) - 1) as f64,
@@ -50,7 +55,7 @@ pub(crate) fn suggest_step_size(
     let k = 2.min(d);
     let limits = Limits { tol: 1e-3, max_passes: SPECTRUM_PASSES, ..Limits::default() };
     let mut krylov = Krylov::new(d, k, KrylovSizes::suiting(k), seed, None)?;
-    let spectrum = Driver::new(limits).run(&mut krylov, &mut Covariance::with_map(&sample, map.clone()))?;
+    let spectrum = Driver::new(limits).run(&mut krylov, &mut Covariance::with_map(sample, map.clone()))?;
     let rows_read = variance.passes() as u64 * rows as u64 + spectrum.read.rows;
 
     let lambda1 = spectrum.certificate.eigenvalues[0];

@@ -180,11 +180,13 @@ impl Anchored {
         let (d, p) = (operator.dim(), self.sizes.block);
         let random = random_complement(Tall::empty(d).view(), p, self.seed)?;
         let mut x = random.clone();
-        if self.sizes.start_rows > 0 {
-            let n = self.pool.as_ref().map_or(operator.n_rows(), Vec::len);
-            let drawn =
-                Sampler::new(n, self.sizes.start_rows, Replacement::Without, self.seed)?.draw().to_vec();
-            let rows = pooled(self.pool.as_deref(), &drawn);
+        let none_at_hand = operator.rows_at_hand().is_some_and(<[usize]>::is_empty);
+        if self.sizes.start_rows > 0 && !none_at_hand {
+            let pool = operator.rows_at_hand().or(self.pool.as_deref());
+            let n = pool.map_or(operator.n_rows(), <[usize]>::len);
+            let count = self.sizes.start_rows.min(n);
+            let drawn = Sampler::new(n, count, Replacement::Without, self.seed)?.draw().to_vec();
+            let rows = pooled(pool, &drawn);
             let (mut sample, mut z) = (RitzBasis::empty(d), Block::zeros(d, p));
             for _ in 0..START_PRODUCTS {
                 operator.apply_batch(&rows, &x, &mut z)?;
@@ -217,7 +219,7 @@ impl Anchored {
         let mut g = Block::zeros(w.d(), w.p());
         // 5
         for _ in 1..m {
-            let rows = pooled(self.pool.as_deref(), self.sampler.draw());
+            let Some(rows) = self.draw(operator) else { break };
             let mut remainder = w.clone();
             let along = project_out(&mut remainder, self.basis.q.view()); // 6
             operator.apply_batch(&rows, &remainder, &mut g)?;
@@ -229,6 +231,19 @@ impl Anchored {
             orthonormalize_pair(&mut w, &mut before)?; // 9
         }
         Ok(w)
+    }
+
+    /// The next mini-batch: from the rows that the operator has at hand, else from the pool, else from all rows. Nothing where
+    /// an operator whose rows are dear has none at hand.
+    fn draw(&mut self, operator: &dyn CovarianceOperator) -> Option<Vec<usize>> {
+        let pool = operator.rows_at_hand().or(self.pool.as_deref());
+        if let Some(pool) = pool {
+            if pool.is_empty() {
+                return None;
+            }
+            self.sampler.resize(pool.len(), self.sizes.batch.min(pool.len()));
+        }
+        Some(pooled(pool, self.sampler.draw()).into_owned())
     }
 
     /// η and β of the next inner loop.
@@ -306,7 +321,11 @@ impl Solver for Anchored {
             self.basis.refresh(operator)?; // the anchors span the whole space: only fresher images can help
         } else {
             let mut z = Block::zeros(x.d(), x.p());
-            operator.apply(&x, &mut z)?; // 1
+            if self.basis.len() == 0 {
+                operator.first_image(&mut x, &mut z)?; // 1
+            } else {
+                operator.apply(&x, &mut z)?; // 1
+            }
             self.basis.append(&x, &z, operator.image_rounding())?; // 2
         }
         (self.vectors, self.images) = self.basis.best(self.k);

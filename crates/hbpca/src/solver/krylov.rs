@@ -143,6 +143,11 @@ impl Krylov {
     fn widen(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         // 3
         let rounding = match operator.coarse_rounding() {
+            None if self.basis.len() == 0 => {
+                operator.first_image(&mut self.basis.x, &mut self.z)?;
+                self.coarse = operator.coarse_rounding().is_some();
+                operator.image_rounding()
+            }
             Some(rounding) if self.coarse => {
                 operator.apply_coarsely(&self.basis.x, &mut self.z)?;
                 rounding

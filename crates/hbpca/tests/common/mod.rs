@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 #![allow(clippy::needless_pass_by_value, reason = "tests hand over what they made")]
 
+pub mod chunked;
 pub mod sound;
 
 use faer::{Mat, Side};

@@ -1,0 +1,190 @@
+//! Data that is left on disk and read in pieces, any number of times.
+//!
+//! Plain `.npy` in C order and uncompressed SciPy CSR archives can be, in one file or in parts; everything else has to be read
+//! into memory or converted first.
+
+mod csr;
+mod npy;
+mod watched;
+
+use std::fs;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use hbpca::{Error, Matrix, RowChunks};
+
+use crate::element::{Element, Number};
+use crate::input::Part;
+use crate::{Format, Input, Precision, ReadError, ReadOptions};
+
+use csr::CsrOnDisk;
+use npy::NpyOnDisk;
+
+/// Rows on disk whose chunks can be cut anew.
+pub trait OnDisk: RowChunks {
+    /// Cuts chunks of at most `bytes` bytes of memory, but of at least one row. Storage whose chunks are fixed leaves them.
+    fn cut(&mut self, bytes: u64) -> Result<(), ReadError>;
+
+    /// Bytes of memory of the largest chunk.
+    fn chunk_memory(&self) -> u64;
+
+    /// Bytes that all rows would take in memory.
+    fn memory(&self) -> u64;
+
+    /// Bytes of memory that are kept besides the chunks.
+    fn upkeep(&self) -> u64 {
+        (self.starts().len() * size_of::<usize>()) as u64
+    }
+}
+
+/// Where a matrix can be read from.
+pub enum Storage {
+    /// In pieces from disk.
+    Pieces(Box<dyn OnDisk>),
+    /// As a whole only.
+    Whole {
+        /// Why not in pieces.
+        reason: String,
+        /// Bytes in memory, at least; unknown for streams.
+        least_memory: Option<u64>,
+    },
+}
+
+/// Finds out whether `input` can be read in pieces. Reads headers only, and for compressed rows where they start.
+pub fn on_disk(input: &Input, options: &ReadOptions) -> Result<Storage, ReadError> {
+    let Some(parts) = input.files()? else {
+        return Ok(Storage::Whole { reason: "a stream can be read only once".into(), least_memory: None });
+    };
+    let chosen = options.label_column.is_some() || options.columns.is_some() || options.n_columns.is_some();
+    if chosen || options.precision != Precision::Auto {
+        return whole("columns or a type of number are chosen while reading", &parts, 1.0);
+    }
+    let mut plain = Vec::new();
+    let mut format = None;
+    for path in &parts {
+        let opened = Part::Path(path.clone()).open(options, &Arc::new(AtomicU64::new(0)))?;
+        let reason = match (opened.plain.is_some(), opened.format) {
+            (false, _) => "it is compressed".to_owned(),
+            (true, Format::Npy | Format::Npz) => {
+                if format.replace(opened.format).is_some_and(|before| before != opened.format) {
+                    return whole("its parts have different formats", &parts, 1.0);
+                }
+                plain.push((opened.name, path.clone()));
+                continue;
+            }
+            (true, other) => format!("{other} files are not stored row by row in a fixed width"),
+        };
+        return whole(&reason, &parts, 1.0);
+    }
+    let found: Result<Box<dyn OnDisk>, Refusal> = match format {
+        Some(Format::Npz) => CsrOnDisk::open(plain).map(|rows| Box::new(rows) as Box<dyn OnDisk>),
+        _ => NpyOnDisk::open(plain).map(|rows| Box::new(rows) as Box<dyn OnDisk>),
+    };
+    match found {
+        Ok(rows) => Ok(Storage::Pieces(rows)),
+        Err(Refusal::Faulty(error)) => Err(error),
+        Err(Refusal::Unsuitable { reason, growth }) => whole(&reason, &parts, growth),
+    }
+}
+
+/// Data that must be read as a whole, at least `growth` times as large in memory as on disk.
+fn whole(reason: &str, parts: &[std::path::PathBuf], growth: f64) -> Result<Storage, ReadError> {
+    let mut bytes = 0;
+    for path in parts {
+        let about =
+            fs::metadata(path).map_err(|source| ReadError::io(&path.display().to_string(), source))?;
+        bytes += about.len();
+    }
+    Ok(Storage::Whole { reason: reason.to_owned(), least_memory: Some((bytes as f64 * growth) as u64) })
+}
+
+/// Why a file cannot be read in pieces.
+enum Refusal {
+    /// It cannot be read at all.
+    Faulty(ReadError),
+    /// It is fine, and must be read as a whole.
+    Unsuitable {
+        reason: String,
+        /// Bytes in memory for each byte on disk.
+        growth: f64,
+    },
+}
+
+impl From<ReadError> for Refusal {
+    fn from(error: ReadError) -> Self {
+        Self::Faulty(error)
+    }
+}
+
+/// Only f32 and f64 in this machine's byte order can be used as they lie.
+fn usable(element: Element) -> Result<Number, Refusal> {
+    let own_order = element.big_endian == cfg!(target_endian = "big");
+    if element.is_integer() {
+        let narrow = matches!(element.number, Number::I8 | Number::U8 | Number::I16 | Number::U16);
+        let growth = if narrow { 4.0 } else { 8.0 } / element.size() as f64;
+        return Err(Refusal::Unsuitable { reason: "it holds whole numbers, not f32 or f64".into(), growth });
+    }
+    if !own_order {
+        return Err(Refusal::Unsuitable {
+            reason: "its byte order is not this machine's".into(),
+            growth: 1.0,
+        });
+    }
+    Ok(element.number)
+}
+
+/// A file that failed, as the core names it.
+fn failed(error: ReadError) -> Error {
+    Error::Source(Box::new(error))
+}
+
+/// Parts of one matrix must agree.
+fn same<T: PartialEq + std::fmt::Display>(
+    what: &str,
+    before: &mut Option<T>,
+    now: T,
+    name: &str,
+) -> Result<(), ReadError> {
+    if let Some(before) = before.as_ref()
+        && *before != now
+    {
+        let text =
+            format!("{now} {what}, but the parts before it have {before}: parts of one matrix must agree");
+        return Err(ReadError::malformed(name, text));
+    }
+    *before = Some(now);
+    Ok(())
+}
+
+/// The part that row `row` lies in, given the first row of each.
+fn part_of(row: usize, first_rows: impl ExactSizeIterator<Item = usize>) -> usize {
+    first_rows.take_while(|first| *first <= row).count().saturating_sub(1)
+}
+
+impl RowChunks for Box<dyn OnDisk> {
+    fn n_rows(&self) -> usize {
+        (**self).n_rows()
+    }
+    fn n_cols(&self) -> usize {
+        (**self).n_cols()
+    }
+    fn nnz(&self) -> usize {
+        (**self).nnz()
+    }
+    fn is_sparse(&self) -> bool {
+        (**self).is_sparse()
+    }
+    fn bytes(&self) -> u64 {
+        (**self).bytes()
+    }
+    fn starts(&self) -> &[usize] {
+        (**self).starts()
+    }
+    fn read_chunk(&mut self, i: usize, recycled: Option<Matrix<'static>>) -> Result<Matrix<'static>, Error> {
+        (**self).read_chunk(i, recycled)
+    }
+    fn read_rows(&mut self, rows: Range<usize>) -> Result<Matrix<'static>, Error> {
+        (**self).read_rows(rows)
+    }
+}

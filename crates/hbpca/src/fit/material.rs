@@ -1,0 +1,118 @@
+//! What a fit works on, beyond products with it: a matrix in memory, or rows on disk.
+
+use std::borrow::Cow;
+
+use super::{FitConfig, SolverKind, auto};
+use crate::matrix::{ColumnStatistics, Matrix, Preprocessing, Replacement, RowMap, Sampler};
+use crate::observe::Observer;
+use crate::solver::{Krylov, KrylovSizes, Solver};
+use crate::{CancelToken, Covariance, CovarianceOperator, Error};
+
+/// Data to be fitted.
+pub(super) trait Material {
+    /// n and d.
+    fn shape(&self) -> (usize, usize);
+
+    /// The solver to run, and why.
+    fn choose(&self, config: &FitConfig) -> (SolverKind, String);
+
+    /// That solver, sized for the way the data is stored.
+    fn solver(&self, config: &FitConfig) -> Result<Box<dyn Solver>, Error>;
+
+    /// A random sample of about `count` rows.
+    fn sample(&self, count: usize, seed: u64) -> Result<Cow<'_, Matrix<'static>>, Error>;
+
+    /// Products.
+    fn operator(&mut self) -> &mut dyn CovarianceOperator;
+
+    /// How rows are prepared and what they weigh; known after the first full pass at the latest.
+    fn columns(&self) -> Result<(&RowMap, f64), Error>;
+
+    /// What a checkpoint needs to know of the columns, where the operator does not tell it.
+    fn statistics(&self) -> Option<ColumnStatistics>;
+
+    /// Passes for column statistics alone.
+    fn statistics_passes(&self) -> f64;
+
+    /// Bytes read from disk.
+    fn bytes_read(&self) -> u64;
+}
+
+/// A matrix in memory.
+pub(super) struct InMemory<'m> {
+    matrix: &'m Matrix<'m>,
+    operator: Covariance<'m>,
+    statistics: ColumnStatistics,
+}
+
+impl<'m> InMemory<'m> {
+    /// Reads the matrix once for its column statistics, unless they are `known`.
+    pub(super) fn new(
+        matrix: &'m Matrix<'m>,
+        weights: Option<&[f64]>,
+        preprocessing: Preprocessing,
+        known: Option<ColumnStatistics>,
+        cancel: &CancelToken,
+    ) -> Result<Self, Error> {
+        let statistics = known.map_or_else(|| ColumnStatistics::gather(matrix, weights, cancel), Ok)?;
+        let map = preprocessing.row_map(&statistics);
+        let operator = match weights {
+            None => Covariance::with_map(matrix, map),
+            Some(weights) => Covariance::with_map_and_weights(matrix, map, weights)?,
+        }
+        .abandoned_by(cancel);
+        Ok(Self { matrix, operator, statistics })
+    }
+
+    /// Tells how rows are prepared.
+    pub(super) fn announce(&self, observer: &mut dyn Observer) {
+        observer.prepared(self.operator.map(), self.statistics.weight());
+    }
+}
+
+impl Material for InMemory<'_> {
+    fn shape(&self) -> (usize, usize) {
+        (self.matrix.n_rows(), self.matrix.n_cols())
+    }
+
+    fn choose(&self, config: &FitConfig) -> (SolverKind, String) {
+        match config.solver {
+            SolverKind::Auto => auto::choose(self.matrix, config.k),
+            chosen => (chosen, "asked for".to_owned()),
+        }
+    }
+
+    fn solver(&self, config: &FitConfig) -> Result<Box<dyn Solver>, Error> {
+        let (n, d) = self.shape();
+        if config.solver == SolverKind::Krylov && self.matrix.is_sparse() {
+            let sizes = KrylovSizes::suiting_sparse(config.k);
+            return Ok(Box::new(Krylov::new(d, config.k, sizes, config.seed, config.start.as_ref())?));
+        }
+        config.solver(n, d)
+    }
+
+    fn sample(&self, count: usize, seed: u64) -> Result<Cow<'_, Matrix<'static>>, Error> {
+        let mut sampler = Sampler::new(self.matrix.n_rows(), count, Replacement::Without, seed)?;
+        Ok(Cow::Owned(self.matrix.select_rows(sampler.draw())))
+    }
+
+    fn operator(&mut self) -> &mut dyn CovarianceOperator {
+        &mut self.operator
+    }
+
+    fn columns(&self) -> Result<(&RowMap, f64), Error> {
+        Ok((self.operator.map(), self.statistics.weight()))
+    }
+
+    fn statistics(&self) -> Option<ColumnStatistics> {
+        Some(self.statistics.clone())
+    }
+
+    fn statistics_passes(&self) -> f64 {
+        1.0
+    }
+
+    fn bytes_read(&self) -> u64 {
+        0
+    }
+}

@@ -1,0 +1,151 @@
+//! The first pass: statistics and products at the same time.
+//!
+//! Products need μ and D, which only a full pass tells. With guesses μ₀ and D₀ from a sample, V′ = D₀⁻¹V and S_m the second
+//! moment of the rows about m,
+//!
+//! ```text
+//! Y = Σ (x − μ₀)((x − μ₀)ᵀV′)                                   while the statistics are gathered
+//! S_m V′ = Y/n − (x̄ − μ₀)(x̄ − μ₀)ᵀV′ + (x̄ − m)(x̄ − m)ᵀV′         m = μ: what the map subtracts
+//! C (DV′) = D⁻¹ S_μ V′                                          since C = D⁻¹ S_μ D⁻¹
+//! DV′ = XR,  CX = (D⁻¹ S_μ V′) R⁻¹                               X orthonormal
+//! ```
+//!
+//! Nothing is approximate but the choice of the space: X spans DD₀⁻¹V instead of V, and its images are exact.
+//!
+//! Rounding. A column v of V′ scaled so that ‖Dv‖ = 1 has an image that errs by ρM with M = (1/n)Σ‖D⁻¹(x − μ₀)‖² =
+//! (1/n)Σ‖D⁻¹(x − x̄)‖² + ‖D⁻¹(x̄ − μ₀)‖², as for any sum of products (ρ of `rounding_of_moment`); the two corrections err by their own
+//! size times that of a dot. R⁻¹ stretches all p errors together by at most ‖R⁻¹‖, which is computed.
+//! Where guesses are so far off that ‖R⁻¹‖ > 4 the images are thrown away and computed in a pass of their own.
+
+use faer::Mat;
+
+use super::{Arithmetic, GatheredStatistics, MOST_MERGES, Streamed};
+use crate::linalg::{gram, product, small_eigen, view};
+use crate::matrix::{ColumnStatistics, RowMap};
+use crate::operator::fused::rounding_of_sum;
+use crate::operator::sum::unscale;
+use crate::{Block, CovarianceOperator, Error};
+
+/// ‖R⁻¹‖ beyond which the images of the first pass are not used.
+const MOST_STRETCH: f64 = 4.0;
+
+impl Streamed<'_> {
+    /// X ← a basis of DD₀⁻¹ span X and Z ← CX, in the pass that gathers the statistics.
+    pub(super) fn fold_image(&mut self, guess: &RowMap, x: &mut Block, z: &mut Block) -> Result<(), Error> {
+        let p = x.p();
+        let mut gathered = GatheredStatistics::of_columns(self.dim());
+        self.sum_all(guess, x, Arithmetic::Double, Some(&mut gathered), z)?;
+        let n = self.n_rows();
+        self.know(gathered.finish()?);
+        let (map, statistics) = self.columns().unwrap_or_else(|| unreachable!("just gathered"));
+        let map = map.clone();
+        let offsets = Offsets::new(statistics, guess, &map);
+        let moment = self.moment_about(guess, &offsets);
+
+        unscale(guess, p, x.values_mut()); // V′ = D₀⁻¹X
+        z.scale(1.0 / n as f64);
+        offsets.correct(x, z);
+        unscale(&map, p, z.values_mut());
+        let stretch = match map.scale() {
+            None => 1.0, // X is what it was
+            Some(scale) => {
+                let rows = x.values_mut().chunks_exact_mut(p).zip(scale);
+                rows.for_each(|(row, s)| row.iter_mut().for_each(|v| *v *= s));
+                orthonormalize(x, z)?
+            }
+        };
+        // X and Z are combined with the same p×p coefficients, twice, and round alike.
+        let combining = 4.0 * rounding_of_sum(p) * map.total_variance();
+        self.rounding = stretch * (self.rounding_of_moment(moment, 1) + combining);
+        if stretch > MOST_STRETCH {
+            self.statistics_passes += 1;
+            return self.apply(x, z);
+        }
+        Ok(())
+    }
+
+    /// C about the guessed mean becomes C about the map's shift, D left aside; returns the bound on its rounding.
+    pub(super) fn fold_formed(&self, guess: &RowMap, c: &mut Block) -> f64 {
+        let Some((map, statistics)) = self.columns() else { return f64::NAN };
+        let offsets = Offsets::new(statistics, guess, map);
+        let d = c.d();
+        for (i, row) in c.values_mut().chunks_exact_mut(d).enumerate() {
+            for (j, c) in row.iter_mut().enumerate() {
+                *c += offsets.wanted[i] * offsets.wanted[j] - offsets.guessed[i] * offsets.guessed[j];
+            }
+        }
+        self.rounding_of_moment(self.moment_about(guess, &offsets), MOST_MERGES)
+    }
+
+    /// M of the module's text with both corrections; for compressed rows, whose μ₀ is subtracted after the products, relative to
+    /// the origin instead.
+    fn moment_about(&self, guess: &RowMap, offsets: &Offsets) -> f64 {
+        let Some((map, statistics)) = self.columns() else { return f64::NAN };
+        let variance = statistics.variance();
+        let sparse = self.reader.source.is_sparse();
+        let column = |j: usize| {
+            let from_origin =
+                guess.shift().map_or(0.0, |shift| shift[j].powi(2)) + statistics.mean()[j].powi(2);
+            let about = if sparse { from_origin } else { offsets.guessed[j].powi(2) };
+            let corrections = offsets.guessed[j].powi(2) + offsets.wanted[j].powi(2);
+            let inverse = map.inverse_scale().map_or(1.0, |inverse| inverse[j]);
+            (variance[j] + about + corrections) * inverse * inverse
+        };
+        (0..variance.len()).map(column).sum()
+    }
+}
+
+/// x̄ − μ₀ and x̄ − m.
+struct Offsets {
+    guessed: Vec<f64>,
+    wanted: Vec<f64>,
+}
+
+impl Offsets {
+    fn new(statistics: &ColumnStatistics, guess: &RowMap, map: &RowMap) -> Self {
+        let from = |shift: Option<&[f64]>| {
+            let less = |(j, mean): (usize, &f64)| mean - shift.map_or(0.0, |shift| shift[j]);
+            statistics.mean().iter().enumerate().map(less).collect()
+        };
+        Self { guessed: from(guess.shift()), wanted: from(map.shift()) }
+    }
+
+    /// Z ← Z − (x̄ − μ₀)(x̄ − μ₀)ᵀV′ + (x̄ − m)(x̄ − m)ᵀV′.
+    fn correct(&self, v: &Block, z: &mut Block) {
+        for (offset, sign) in [(&self.guessed, -1.0), (&self.wanted, 1.0)] {
+            if offset.iter().all(|x| *x == 0.0) {
+                continue;
+            }
+            let p = v.p();
+            let mut along = vec![0.0; p];
+            for (row, x) in v.values().chunks_exact(p).zip(offset) {
+                along.iter_mut().zip(row).for_each(|(sum, v)| *sum += v * x);
+            }
+            for (row, x) in z.values_mut().chunks_exact_mut(p).zip(offset) {
+                row.iter_mut().zip(&along).for_each(|(z, along)| *z += sign * x * along);
+            }
+        }
+    }
+}
+
+/// Makes the columns of X orthonormal and transforms Z alike; returns ‖R⁻¹‖ of X = QR, columns of X brought to length 1 first.
+fn orthonormalize(x: &mut Block, z: &mut Block) -> Result<f64, Error> {
+    let mut stretch = 1.0;
+    for round in 0..2 {
+        // The second round removes what the first leaves: its own rounding times the condition of X.
+        let p = x.p();
+        let g = gram(view(x), view(x));
+        let inverse = |value: f64| if value > 0.0 { 1.0 / value } else { 0.0 };
+        let scaled = Mat::from_fn(p, p, |i, j| if i == j { inverse(g[(i, i)].sqrt()) } else { 0.0 });
+        let (values, vectors) = small_eigen(&(&scaled * &g * &scaled))?;
+        let least = values.last().copied().unwrap_or(1.0).max(f64::EPSILON);
+        if round == 0 {
+            stretch = 1.0 / least.sqrt();
+        }
+        let transform =
+            scaled * Mat::from_fn(p, p, |i, j| vectors[(i, j)] / values[j].max(f64::EPSILON).sqrt());
+        *x = product(view(x), transform.as_ref());
+        *z = product(view(z), transform.as_ref());
+    }
+    Ok(stretch)
+}

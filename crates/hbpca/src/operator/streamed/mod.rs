@@ -1,0 +1,545 @@
+//! C = (1/n)Σaₗaₗᵀ of rows that are read anew for every product.
+//!
+//! ```text
+//! full pass     chunks in order, read ahead by a thread of their own; Σ within a chunk as in memory, then chunk after chunk
+//! batch         rows of the pool from memory; other rows from the source, in runs that follow each other
+//! pool          every full pass leaves a fresh uniform sample of rows behind
+//! statistics    from the first full pass, which multiplies at the same time (`fold.rs`)
+//! ```
+//!
+//! Chunks are cut by the source and summed in order: the same bits for any number of threads and any timing.
+
+mod fold;
+mod pool;
+mod read_ahead;
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use pool::Pool;
+pub(crate) use read_ahead::IN_FLIGHT;
+use read_ahead::{Pieces, Reader};
+
+use super::form::{PieceByPiece, mirror, scale_both_sides};
+use super::fused::{coarse_rounding, reshape, rounding_of_sum};
+use super::sum::{Arithmetic, Operand, OperandRoom, Prepared, Scratch, center, unscale};
+use super::{CovarianceOperator, Rows};
+use crate::matrix::{ColumnStatistics, GatheredStatistics, Matrix, Preprocessing, RowChunks, RowMap};
+use crate::{Archive, Block, CancelToken, Error};
+
+/// Rows below which a chunk is not worth cutting once more: packing V and merging Y would cost as much as the products.
+const ROWS_PER_PIECE: usize = 128;
+/// Chunks that forming C cuts a piece into, at most.
+const MOST_MERGES: usize = 16;
+
+/// The covariance of rows that lie on disk, centred and scaled implicitly.
+///
+/// Column statistics come from the first full pass, whatever it is for: [`first_image`](CovarianceOperator::first_image) and
+/// [`form`](CovarianceOperator::form) gather them on the way, any other product reads the data once for them.
+pub struct Streamed<'s> {
+    reader: Reader<'s>,
+    preprocessing: Preprocessing,
+    columns: Columns,
+    pool: Pool,
+    /// Whether rows are dense f32, for which there is cheaper arithmetic; known after the first piece.
+    single: bool,
+    work: Work,
+    /// The bound on the rounding of the images computed last.
+    rounding: f64,
+    passes: u64,
+    statistics_passes: u64,
+    /// The map and the rows' weight, for those who wait for them.
+    found: Arc<OnceLock<(RowMap, f64)>>,
+}
+
+/// What is known of the columns.
+#[derive(Debug)]
+enum Columns {
+    Unknown,
+    /// The map as a sample of rows suggests it.
+    Guessed(RowMap),
+    Known {
+        statistics: ColumnStatistics,
+        map: RowMap,
+    },
+}
+
+/// Memory kept between products.
+#[derive(Debug, Default)]
+struct Work {
+    room: OperandRoom,
+    scratch: Scratch,
+    /// Σ of one chunk.
+    part: Vec<f64>,
+    /// Σt of all chunks.
+    t_sum: Vec<f64>,
+    places: Vec<usize>,
+    runs: Vec<Range<usize>>,
+}
+
+impl<'s> Streamed<'s> {
+    /// The operator for the rows of `source`, prepared as asked. Reads nothing yet.
+    pub fn new(source: impl RowChunks + 's, preprocessing: Preprocessing) -> Result<Self, Error> {
+        let (n, d) = (source.n_rows(), source.n_cols());
+        if n == 0 || d == 0 {
+            return Err(Error::Empty { n, d });
+        }
+        Ok(Self {
+            reader: Reader::new(Box::new(source)),
+            preprocessing,
+            columns: Columns::Unknown,
+            pool: Pool::of_size(0, 0),
+            single: false,
+            work: Work::default(),
+            rounding: f64::NAN,
+            passes: 0,
+            statistics_passes: 0,
+            found: Arc::default(),
+        })
+    }
+
+    /// Keeps a uniform sample of this many rows in memory, drawn anew by every full pass.
+    #[must_use]
+    pub fn with_pool(mut self, rows: usize, seed: u64) -> Self {
+        self.pool = Pool::of_size(rows, seed);
+        self
+    }
+
+    /// Breaks off in the middle of a pass when `token` says so.
+    #[must_use]
+    pub fn abandoned_by(mut self, token: &CancelToken) -> Self {
+        self.reader.cancel = token.clone();
+        self
+    }
+
+    /// Reads about `count` rows in runs spread over the data, from which μ and D are guessed until the first full pass: it can
+    /// then multiply and gather statistics at the same time. Until then they are the pool.
+    pub fn guess_columns(&mut self, count: usize, seed: u64) -> Result<(), Error> {
+        let runs = spread_runs(self.n_rows(), count, self.run_length(), seed);
+        let total = runs.iter().map(Range::len).sum();
+        let mut gathered = GatheredStatistics::of_columns(self.dim());
+        let keep = total <= self.pool.size();
+        if keep {
+            self.pool.begin_sample(total);
+        }
+        let Self { reader, pool, .. } = self;
+        let cancel = reader.cancel.clone();
+        reader.for_each(Pieces::Runs(&runs), |first, rows| {
+            if keep {
+                pool.take_from(first, rows);
+            }
+            gathered.add(rows, first, &cancel)
+        })?;
+        self.pool.end_pass(self.dim())?;
+        self.columns = Columns::Guessed(self.preprocessing.row_map(&gathered.finish()?));
+        Ok(())
+    }
+
+    /// Reads the data once for its column statistics, and fills the pool.
+    pub fn gather_columns(&mut self) -> Result<(), Error> {
+        let mut gathered = GatheredStatistics::of_columns(self.dim());
+        self.full_pass(Some(&mut gathered), |_, _| ())?;
+        self.statistics_passes += 1;
+        self.know(gathered.finish()?);
+        Ok(())
+    }
+
+    /// Reads the rows once more that the last pass left in the pool.
+    fn fill_pool_again(&mut self) -> Result<(), Error> {
+        if self.pool.size() == 0 {
+            return Ok(());
+        }
+        let (n, d) = (self.n_rows(), self.dim());
+        self.pool.begin_pass(self.passes - 1, n);
+        let Self { reader, pool, .. } = self;
+        reader.for_each(Pieces::AllChunks, |first, rows| {
+            pool.take_from(first, rows);
+            Ok(())
+        })?;
+        self.pool.end_pass(d)
+    }
+
+    fn know(&mut self, statistics: ColumnStatistics) {
+        let map = self.preprocessing.row_map(&statistics);
+        self.found.get_or_init(|| (map.clone(), statistics.weight()));
+        self.columns = Columns::Known { statistics, map };
+    }
+
+    /// Where the map and the weight of the rows will be found after the first full pass.
+    pub(crate) fn columns_when_found(&self) -> Arc<OnceLock<(RowMap, f64)>> {
+        Arc::clone(&self.found)
+    }
+
+    /// The map of rows and their column statistics, once a full pass was made.
+    pub fn columns(&self) -> Option<(&RowMap, &ColumnStatistics)> {
+        match &self.columns {
+            Columns::Known { statistics, map } => Some((map, statistics)),
+            Columns::Unknown | Columns::Guessed(_) => None,
+        }
+    }
+
+    /// Bytes read from the source so far.
+    pub fn bytes_read(&self) -> u64 {
+        self.reader.bytes_read
+    }
+
+    /// Full passes made for column statistics alone.
+    pub fn statistics_passes(&self) -> u64 {
+        self.statistics_passes
+    }
+
+    /// The rows themselves, for a sample of them.
+    pub(crate) fn sample(&self) -> Option<&Matrix<'static>> {
+        self.pool.matrix()
+    }
+
+    /// Rows that are read together where only some are wanted: 256 KiB, which a device reads in little more time than one row.
+    pub fn run_length(&self) -> usize {
+        const BYTES: u64 = 256 << 10;
+        let row = (self.reader.source.bytes() / self.n_rows() as u64).max(1);
+        ((BYTES / row) as usize).max(1)
+    }
+
+    fn cancel(&self) -> CancelToken {
+        self.reader.cancel.clone()
+    }
+
+    /// Every chunk in order through the statistics, the pool and `work`.
+    fn full_pass(
+        &mut self,
+        mut statistics: Option<&mut GatheredStatistics>,
+        mut work: impl FnMut(&Matrix<'static>, &mut Work),
+    ) -> Result<(), Error> {
+        let (n, d, cancel) = (self.n_rows(), self.dim(), self.cancel());
+        self.pool.begin_pass(self.passes, n);
+        let Self { reader, pool, work: memory, single, .. } = self;
+        reader.for_each(Pieces::AllChunks, |first, rows| {
+            *single = matches!(rows, Matrix::DenseF32(_));
+            if let Some(statistics) = &mut statistics {
+                statistics.add(rows, first, &cancel)?;
+            }
+            pool.take_from(first, rows);
+            work(rows, memory);
+            cancel.go_on()
+        })?;
+        self.pool.end_pass(d)?;
+        self.passes += 1;
+        Ok(())
+    }
+
+    /// `out` ← Σ (x − μ)((x − μ)ᵀV′) over all rows, with V′ = D⁻¹V.
+    fn sum_all(
+        &mut self,
+        map: &RowMap,
+        v: &Block,
+        arithmetic: Arithmetic,
+        statistics: Option<&mut GatheredStatistics>,
+        out: &mut Block,
+    ) -> Result<(), Error> {
+        let cancel = self.cancel();
+        let sparse = self.reader.source.is_sparse();
+        let mut room = std::mem::take(&mut self.work.room);
+        let operand = self.begin_sum(map, v, &mut room, out)?;
+        self.full_pass(statistics, |rows, work| {
+            let prepared = Prepared { matrix: rows, map, weights: None, cancel: &cancel };
+            work.add(&prepared, operand, arithmetic, out.values_mut());
+        })?;
+        self.work.room = room;
+        if sparse {
+            center(map, &self.work.t_sum, out.values_mut());
+        }
+        Ok(())
+    }
+
+    /// Shapes `out` and clears the sums.
+    fn begin_sum<'a>(
+        &mut self,
+        map: &RowMap,
+        v: &'a Block,
+        room: &'a mut OperandRoom,
+        out: &mut Block,
+    ) -> Result<Operand<'a>, Error> {
+        let (d, p) = (self.dim(), v.p());
+        if v.d() != d {
+            return Err(Error::shape("coordinates of the vectors to multiply", d, v.d()));
+        }
+        reshape(out, d, p);
+        out.values_mut().fill(0.0);
+        self.work.part.resize(d * p, 0.0);
+        self.work.t_sum.clear();
+        self.work.t_sum.resize(p, 0.0);
+        Ok(Operand::new(map, v, room))
+    }
+
+    /// The same over a batch: from the pool where it has all rows, else from the source in runs.
+    fn sum_batch(&mut self, map: &RowMap, batch: &[usize], v: &Block, out: &mut Block) -> Result<(), Error> {
+        let cancel = self.cancel();
+        let sparse = self.reader.source.is_sparse();
+        let mut room = std::mem::take(&mut self.work.room);
+        let operand = self.begin_sum(map, v, &mut room, out)?;
+        let Self { reader, pool, work, .. } = self;
+        match pool.matrix() {
+            Some(matrix) if pool.places(batch, &mut work.places) => {
+                let prepared = Prepared { matrix, map, weights: None, cancel: &cancel };
+                let places = std::mem::take(&mut work.places);
+                let n_chunks = prepared.n_chunks(places.len());
+                let (scratch, t_sum) = (&mut work.scratch, &mut work.t_sum);
+                let rows = Rows::Batch(&places);
+                prepared.sum(rows, operand, Arithmetic::Double, n_chunks, scratch, out.values_mut());
+                t_sum.copy_from_slice(&scratch.t_sum);
+                work.places = places;
+                cancel.go_on()?;
+            }
+            _ => {
+                let mut runs = std::mem::take(&mut work.runs);
+                runs_of(batch, longest_run(&*reader.source), &mut runs);
+                reader.for_each(Pieces::Runs(&runs), |_, rows| {
+                    let prepared = Prepared { matrix: rows, map, weights: None, cancel: &cancel };
+                    work.add(&prepared, operand, Arithmetic::Double, out.values_mut());
+                    cancel.go_on()
+                })?;
+                work.runs = runs;
+            }
+        }
+        self.work.room = room;
+        if sparse {
+            center(map, &self.work.t_sum, out.values_mut());
+        }
+        Ok(())
+    }
+
+    /// The known map, after a pass for the statistics where they are not known yet.
+    fn known_map(&mut self) -> Result<RowMap, Error> {
+        if self.columns().is_none() {
+            self.gather_columns()?;
+        }
+        let (map, _) = self.columns().unwrap_or_else(|| unreachable!("just gathered"));
+        Ok(map.clone())
+    }
+
+    /// The known map, or the guessed one: good enough for mini-batches.
+    fn best_map(&mut self) -> Result<RowMap, Error> {
+        match &self.columns {
+            Columns::Guessed(map) => Ok(map.clone()),
+            _ => self.known_map(),
+        }
+    }
+
+    /// A bound on the rounding of (1/n)Σa(aᵀv) for a unit vector, where (1/n)Σ‖a‖² = `moment`: dots of d products, sums
+    /// within a chunk of rows and over the pieces it is cut into, then over all chunks.
+    fn rounding_of_moment(&self, moment: f64, merges_per_chunk: usize) -> f64 {
+        let starts = self.reader.source.starts();
+        let longest = starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
+        let terms = longest + crate::ordered::MOST_CHUNKS + (starts.len() - 1) * merges_per_chunk;
+        (rounding_of_sum(self.dim()) + rounding_of_sum(terms)) * moment
+    }
+
+    /// The same for the known map.
+    fn known_rounding(&self, merges_per_chunk: usize) -> f64 {
+        let Some((map, _)) = self.columns() else { return f64::NAN };
+        let sparse = self.reader.source.is_sparse();
+        let moment = if sparse { map.uncentred_moment() } else { map.total_variance() };
+        self.rounding_of_moment(moment, merges_per_chunk)
+    }
+}
+
+impl Work {
+    /// `total` += Σ over a piece, and the same for Σt.
+    fn add(&mut self, piece: &Prepared<'_>, operand: Operand<'_>, arithmetic: Arithmetic, total: &mut [f64]) {
+        let n = piece.n_rows();
+        let n_chunks = piece.n_chunks(n).min(1 << (n / ROWS_PER_PIECE).max(1).ilog2());
+        piece.sum(Rows::All, operand, arithmetic, n_chunks, &mut self.scratch, &mut self.part);
+        total.iter_mut().zip(&self.part).for_each(|(total, part)| *total += part);
+        self.t_sum.iter_mut().zip(&self.scratch.t_sum).for_each(|(sum, t)| *sum += t);
+    }
+}
+
+impl CovarianceOperator for Streamed<'_> {
+    fn dim(&self) -> usize {
+        self.reader.source.n_cols()
+    }
+
+    fn n_rows(&self) -> usize {
+        self.reader.source.n_rows()
+    }
+
+    fn total_variance(&self) -> f64 {
+        match &self.columns {
+            Columns::Unknown => f64::NAN,
+            Columns::Guessed(map) | Columns::Known { map, .. } => map.total_variance(),
+        }
+    }
+
+    fn image_rounding(&self) -> f64 {
+        if self.rounding.is_nan() { self.known_rounding(1) } else { self.rounding }
+    }
+
+    fn rows_at_hand(&self) -> Option<&[usize]> {
+        Some(self.pool.rows())
+    }
+
+    fn sum_rows(&mut self, rows: Rows<'_>, v: &Block, out: &mut Block) -> Result<(), Error> {
+        if v.p() == 0 {
+            reshape(out, self.dim(), 0);
+            return Ok(());
+        }
+        let map = match rows {
+            Rows::All => {
+                let map = self.known_map()?;
+                self.sum_all(&map, v, Arithmetic::Double, None, out)?;
+                self.rounding = self.known_rounding(1);
+                map
+            }
+            Rows::Batch(batch) => {
+                let map = self.best_map()?;
+                self.sum_batch(&map, batch, v, out)?;
+                map
+            }
+        };
+        unscale(&map, v.p(), out.values_mut());
+        Ok(())
+    }
+
+    fn first_image(&mut self, x: &mut Block, z: &mut Block) -> Result<(), Error> {
+        match &self.columns {
+            Columns::Guessed(guess) if x.p() > 0 => {
+                let guess = guess.clone();
+                self.fold_image(&guess, x, z)
+            }
+            _ => self.apply(x, z),
+        }
+    }
+
+    fn coarse_rounding(&self) -> Option<f64> {
+        let (map, _) = self.columns().filter(|_| self.single)?;
+        coarse_rounding(map, self.n_rows(), self.dim())
+    }
+
+    fn apply_coarsely(&mut self, v: &Block, out: &mut Block) -> Result<(), Error> {
+        let map = self.known_map()?;
+        self.sum_all(&map, v, Arithmetic::Single, None, out)?;
+        unscale(&map, v.p(), out.values_mut());
+        out.scale(1.0 / self.n_rows() as f64);
+        Ok(())
+    }
+
+    /// The pool is a matter of the seed and the number of passes: it is read again, not kept.
+    fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
+        let known = self.columns().map(|(_, statistics)| statistics.clone());
+        let mut statistics = known.unwrap_or_else(|| ColumnStatistics::empty(self.dim()));
+        archive.part("statistics", |archive| statistics.archive(archive))?;
+        archive.check("statistics", statistics.n_rows() == self.n_rows(), "is of another number of rows")?;
+        let mut rounding = Some(self.rounding).filter(|rounding| !rounding.is_nan());
+        archive.optional("rounding", &mut rounding)?;
+        archive.flag("single", &mut self.single)?;
+        archive.count("passes", &mut self.passes)?;
+        archive.count("statistics_passes", &mut self.statistics_passes)?;
+        archive.check("passes", self.passes > 0, "is zero")?;
+        if archive.is_restoring() {
+            self.rounding = rounding.unwrap_or(f64::NAN);
+            self.know(statistics);
+            self.fill_pool_again()?;
+        }
+        Ok(())
+    }
+
+    fn passes_to_form(&self) -> u64 {
+        1
+    }
+
+    fn form(&mut self, c: &mut Block) -> Result<(), Error> {
+        let (n, d) = (self.n_rows(), self.dim());
+        let cancel = self.cancel();
+        *c = Block::zeros(d, d);
+        let mut sums = PieceByPiece::default();
+        let guessed = match &self.columns {
+            Columns::Guessed(map) => Some(map.without_scale()),
+            _ => None,
+        };
+        let about = match &guessed {
+            Some(guess) => guess.clone(),
+            None => self.known_map()?.without_scale(),
+        };
+        let mut gathered = guessed.as_ref().map(|_| GatheredStatistics::of_columns(d));
+        self.full_pass(gathered.as_mut(), |rows, _| {
+            sums.add(&Prepared { matrix: rows, map: &about, weights: None, cancel: &cancel }, c);
+        })?;
+        drop(sums);
+        mirror(c, 1.0 / n as f64);
+        self.rounding = match gathered {
+            None => self.known_rounding(MOST_MERGES),
+            Some(gathered) => {
+                self.know(gathered.finish()?);
+                self.fold_formed(&about, c)
+            }
+        };
+        let map = self.known_map()?;
+        scale_both_sides(&map, c);
+        Ok(())
+    }
+}
+
+/// Rows of the longest chunk: what the memory for one piece holds.
+fn longest_run(source: &(impl RowChunks + ?Sized)) -> usize {
+    source.starts().windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(1)
+}
+
+/// Cuts ascending row numbers into runs of at most `longest` that follow each other; a row listed twice starts a new one.
+fn runs_of(rows: &[usize], longest: usize, runs: &mut Vec<Range<usize>>) {
+    runs.clear();
+    for &row in rows {
+        match runs.last_mut() {
+            Some(run) if run.end == row && run.len() < longest => run.end += 1,
+            _ => runs.push(row..row + 1),
+        }
+    }
+}
+
+/// About `count` of n rows in runs of `length` rows, one at a random place in each of equal parts of the data.
+fn spread_runs(n: usize, count: usize, length: usize, seed: u64) -> Vec<Range<usize>> {
+    use rand_chacha::ChaCha8Rng;
+    use rand_chacha::rand_core::SeedableRng;
+    /// Runs that make a sample of sorted data fair.
+    const FEWEST_RUNS: usize = 32;
+    let count = count.clamp(1, n);
+    let length = length.min(count.div_ceil(FEWEST_RUNS)).max(1);
+    let parts = count.div_ceil(length).min(n / length).max(1);
+    let mut generator = ChaCha8Rng::seed_from_u64(seed);
+    generator.set_stream(1 << 32); // far from those of batches, start vectors and pools
+    (0..parts)
+        .map(|i| {
+            let part = crate::ordered::piece(n, i, parts);
+            let places = part.len().saturating_sub(length) + 1;
+            let start = part.start + crate::matrix::below(&mut generator, places as u64) as usize;
+            start..(start + length).min(part.end)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_follow_each_other_make_runs() {
+        let mut runs = Vec::new();
+        runs_of(&[2, 3, 4, 4, 5, 9], 10, &mut runs);
+        assert_eq!(runs, [2..5, 4..6, 9..10]);
+        runs_of(&[2, 3, 4, 5, 6], 2, &mut runs);
+        assert_eq!(runs, [2..4, 4..6, 6..7]);
+        runs_of(&[], 2, &mut runs);
+        assert!(runs.is_empty());
+    }
+
+    #[test]
+    fn spread_runs_cover_all_parts_and_never_overlap() {
+        for (n, count, length) in [(1, 1, 1), (10, 10, 3), (1000, 64, 16), (1000, 1000, 7), (5, 100, 100)] {
+            let runs = spread_runs(n, count, length, 7);
+            assert!(runs.windows(2).all(|pair| pair[0].end <= pair[1].start), "{runs:?}");
+            assert!(runs.iter().all(|run| !run.is_empty() && run.end <= n));
+            let total: usize = runs.iter().map(Range::len).sum();
+            assert!(total <= count.max(1) + length && 2 * total >= count.min(n), "{n} {count}: {total}");
+        }
+        assert_ne!(spread_runs(10_000, 64, 1, 1), spread_runs(10_000, 64, 1, 2));
+    }
+}

@@ -1,0 +1,101 @@
+//! Reading and computing at the same time.
+//!
+//! A thread of its own reads ahead into recycled memory. Three pieces are in flight at most: one being read, one ready,
+//! one being computed on. They are handed over in order, so that nothing depends on timing.
+
+use std::ops::Range;
+use std::sync::mpsc;
+use std::thread;
+
+use crate::matrix::{Matrix, RowChunks};
+use crate::{CancelToken, Error};
+
+/// Pieces in flight at most.
+pub(crate) const IN_FLIGHT: usize = 3;
+
+/// What to read.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Pieces<'a> {
+    /// Every chunk in order: a full pass.
+    AllChunks,
+    /// These runs of rows, one after the other.
+    Runs(&'a [Range<usize>]),
+}
+
+/// A source of rows, read ahead, and what was read from it.
+pub(super) struct Reader<'s> {
+    pub(super) source: Box<dyn RowChunks + 's>,
+    /// Memory of pieces read before.
+    spare: Vec<Matrix<'static>>,
+    pub(super) bytes_read: u64,
+    pub(super) cancel: CancelToken,
+}
+
+impl<'s> Reader<'s> {
+    pub(super) fn new(source: Box<dyn RowChunks + 's>) -> Self {
+        Self { source, spare: Vec::new(), bytes_read: 0, cancel: CancelToken::default() }
+    }
+
+    /// Calls `each(first_row, rows)` for every piece in order, while the next ones are being read.
+    pub(super) fn for_each(
+        &mut self,
+        pieces: Pieces<'_>,
+        mut each: impl FnMut(usize, &Matrix<'static>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let n_pieces = match pieces {
+            Pieces::AllChunks => self.source.starts().len() - 1,
+            Pieces::Runs(runs) => runs.len(),
+        };
+        let (source, cancel) = (&mut self.source, &self.cancel);
+        let bytes_per_entry = source.bytes() as f64 / source.nnz().max(1) as f64;
+        // Room for one: with the piece being read and the one being computed on, three.
+        let (hand_over, ready) = mpsc::sync_channel(IN_FLIGHT - 2);
+        let (give_back, returned) = mpsc::channel();
+        self.spare.drain(..).for_each(|rows| drop(give_back.send(rows)));
+        let mut entries = 0;
+        let result = thread::scope(|scope| {
+            let reading = scope.spawn(move || {
+                for i in 0..n_pieces {
+                    if cancel.is_abandoned() {
+                        break;
+                    }
+                    let piece = match pieces {
+                        Pieces::AllChunks => {
+                            let first = source.starts()[i];
+                            source.read_chunk(i, returned.try_recv().ok()).map(|rows| (first, rows))
+                        }
+                        Pieces::Runs(runs) => {
+                            source.read_rows(runs[i].clone()).map(|rows| (runs[i].start, rows))
+                        }
+                    };
+                    let failed = piece.is_err();
+                    // Nobody listens any more once the other side failed.
+                    if hand_over.send(piece).is_err() || failed {
+                        break;
+                    }
+                }
+                returned
+            });
+            let result = (|| {
+                for _ in 0..n_pieces {
+                    let Ok(piece) = ready.recv() else { return Err(Error::Abandoned) };
+                    let (first, rows): (usize, Matrix<'static>) = piece?;
+                    cancel.go_on()?;
+                    entries += rows.nnz();
+                    each(first, &rows)?;
+                    drop(give_back.send(rows));
+                }
+                Ok(())
+            })();
+            drop(ready);
+            drop(give_back);
+            let returned = reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            if matches!(pieces, Pieces::AllChunks) {
+                self.spare.extend(returned.try_iter());
+            }
+            result
+        });
+        self.bytes_read += (entries as f64 * bytes_per_entry) as u64;
+        result
+    }
+}

@@ -1,0 +1,217 @@
+//! Σ (x − μ)((x − μ)ᵀV′) over some rows of a matrix: the one loop behind every product.
+//!
+//! What is done once a product (V′ = D⁻¹V before, D⁻¹ after) and what is done once a piece of the rows are separate
+//! steps, so that a matrix that comes in many pieces pays for the former only once.
+
+use super::Rows;
+use crate::kernels::{self, RowSet, RowWeights};
+use crate::matrix::{Matrix, RowMap};
+use crate::{Block, CancelToken, ordered};
+
+/// Rows and how they are prepared.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Prepared<'a> {
+    pub(super) matrix: &'a Matrix<'a>,
+    pub(super) map: &'a RowMap,
+    pub(super) weights: Option<&'a [f64]>,
+    pub(super) cancel: &'a CancelToken,
+}
+
+/// What rows are multiplied with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Operand<'a> {
+    /// V′ = D⁻¹V, d×p.
+    pub(super) v: &'a [f64],
+    pub(super) p: usize,
+    /// V′ᵀμ, where there is a μ.
+    pub(super) c: Option<&'a [f64]>,
+}
+
+/// Memory for an [`Operand`].
+#[derive(Debug, Default)]
+pub(super) struct OperandRoom {
+    scaled: Vec<f64>,
+    c: Vec<f64>,
+}
+
+/// Memory for the sums, kept between calls.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    /// Σt of the last sum, for compressed rows.
+    pub(super) t_sum: Vec<f64>,
+    /// One a worker.
+    workers: Vec<Worker>,
+}
+
+#[derive(Debug, Default)]
+struct Worker {
+    y: Vec<f64>,
+    t_sum: Vec<f64>,
+    kernel: Vec<f64>,
+    /// The same for arithmetic in f32.
+    coarse_kernel: Vec<f32>,
+}
+
+/// The numbers that rows are multiplied and added in; sums over many rows are f64 either way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arithmetic {
+    Double,
+    Single,
+}
+
+impl<'a> Operand<'a> {
+    /// V′ = D⁻¹V and c = V′ᵀμ, in the memory given.
+    pub(super) fn new(map: &RowMap, v: &'a Block, room: &'a mut OperandRoom) -> Self {
+        let p = v.p();
+        let OperandRoom { scaled, c } = room;
+        let v: &[f64] = match map.scale() {
+            None => v.values(),
+            Some(scale) => {
+                scaled.clear();
+                scaled.extend(v.values().iter().enumerate().map(|(i, x)| x / scale[i / p]));
+                scaled
+            }
+        };
+        let c = map.shift().map(|shift| {
+            c.clear();
+            c.resize(p, 0.0);
+            for (row, mu) in v.chunks_exact(p).zip(shift) {
+                c.iter_mut().zip(row).for_each(|(c, v)| *c += v * mu);
+            }
+            &**c
+        });
+        Self { v, p, c }
+    }
+}
+
+impl Prepared<'_> {
+    pub(super) fn n_rows(&self) -> usize {
+        self.matrix.n_rows()
+    }
+
+    pub(super) fn dim(&self) -> usize {
+        self.matrix.n_cols()
+    }
+
+    /// How many chunks a sum over `n_read` rows is cut into.
+    pub(super) fn n_chunks(&self, n_read: usize) -> usize {
+        let entries = (self.matrix.nnz() as f64 * (n_read as f64 / self.n_rows() as f64)) as usize;
+        ordered::n_chunks(entries, self.dim())
+    }
+
+    /// `out` ← Σ (x − μ)((x − μ)ᵀV′) over `rows`, in `n_chunks` chunks. Compressed rows leave − μΣt to [`center`], with Σt in
+    /// the scratch. After an abandoned run `out` holds nothing of use.
+    pub(super) fn sum(
+        &self,
+        rows: Rows<'_>,
+        operand: Operand<'_>,
+        arithmetic: Arithmetic,
+        n_chunks: usize,
+        scratch: &mut Scratch,
+        out: &mut [f64],
+    ) {
+        let (d, p) = (self.dim(), operand.p);
+        let n_workers = rayon::current_num_threads().min(n_chunks);
+        if scratch.workers.len() < n_workers {
+            scratch.workers.resize_with(n_workers, Worker::default);
+        }
+        // All are ready, also those that get no chunk this time: the next call must not allocate.
+        for worker in &mut scratch.workers[..n_workers] {
+            worker.y.resize(d * p, 0.0);
+            worker.t_sum.resize(p, 0.0);
+        }
+        scratch.t_sum.clear();
+        scratch.t_sum.resize(p, 0.0);
+        let t_sum = &mut scratch.t_sum;
+        ordered::for_each_chunk(
+            n_chunks,
+            &mut scratch.workers[..n_workers],
+            |i, worker| {
+                if self.cancel.is_abandoned() {
+                    return; // what is merged instead is never handed out
+                }
+                let rows = match rows {
+                    Rows::All => RowSet::Range(self.chunk(i, n_chunks)),
+                    Rows::Batch(list) => RowSet::List(&list[ordered::piece(list.len(), i, n_chunks)]),
+                };
+                worker.sum(self, &rows, operand, arithmetic);
+            },
+            |i, worker| {
+                if i == 0 {
+                    out.copy_from_slice(&worker.y);
+                } else {
+                    out.iter_mut().zip(&worker.y).for_each(|(out, y)| *out += y);
+                }
+                t_sum.iter_mut().zip(&worker.t_sum).for_each(|(sum, t)| *sum += t);
+            },
+        );
+        share_room(&mut scratch.workers);
+    }
+
+    /// Where chunk i of all rows lies: equal rows when dense, equal entries when sparse.
+    fn chunk(&self, i: usize, n_chunks: usize) -> std::ops::Range<usize> {
+        let row_starts = match self.matrix {
+            Matrix::CsrF32(x) => x.row_starts(),
+            Matrix::CsrF64(x) => x.row_starts(),
+            _ => return ordered::piece(self.n_rows(), i, n_chunks),
+        };
+        let entries = ordered::piece(self.matrix.nnz(), i, n_chunks);
+        let cut = |entry: usize| row_starts.partition_point(|&start| start < entry);
+        let end = if i + 1 == n_chunks { self.n_rows() } else { cut(entries.end).min(self.n_rows()) };
+        cut(entries.start).min(self.n_rows())..end
+    }
+}
+
+/// `out` ← `out` − μΣt, for compressed rows.
+pub(super) fn center(map: &RowMap, t_sum: &[f64], out: &mut [f64]) {
+    if let Some(shift) = map.shift() {
+        for (row, mu) in out.chunks_exact_mut(t_sum.len()).zip(shift) {
+            row.iter_mut().zip(t_sum).for_each(|(y, t)| *y -= mu * t);
+        }
+    }
+}
+
+/// `out` ← D⁻¹ `out`.
+pub(super) fn unscale(map: &RowMap, p: usize, out: &mut [f64]) {
+    if let Some(scale) = map.scale() {
+        let rows = out.chunks_exact_mut(p).zip(scale);
+        rows.for_each(|(row, s)| row.iter_mut().for_each(|y| *y /= s));
+    }
+}
+
+impl Worker {
+    /// y ← Σ over one chunk, and for sparse rows the sum of t.
+    fn sum(
+        &mut self,
+        prepared: &Prepared<'_>,
+        rows: &RowSet<'_>,
+        operand: Operand<'_>,
+        arithmetic: Arithmetic,
+    ) {
+        let Operand { v, p, c } = operand;
+        self.y.fill(0.0);
+        self.t_sum.fill(0.0);
+        let weights = RowWeights(prepared.weights);
+        let shift = prepared.map.shift();
+        let (y, kernel, t_sum) = (&mut self.y, &mut self.kernel, &mut self.t_sum);
+        match prepared.matrix {
+            Matrix::DenseF32(x) if arithmetic == Arithmetic::Single => {
+                kernels::sum_dense(x, rows, weights, shift, v, p, y, &mut self.coarse_kernel);
+            }
+            Matrix::DenseF32(x) => kernels::sum_dense(x, rows, weights, shift, v, p, y, kernel),
+            Matrix::DenseF64(x) => kernels::sum_dense(x, rows, weights, shift, v, p, y, kernel),
+            Matrix::CsrF32(x) => kernels::sum_csr(x, rows, weights, c, v, p, y, kernel, t_sum),
+            Matrix::CsrF64(x) => kernels::sum_csr(x, rows, weights, c, v, p, y, kernel, t_sum),
+        }
+    }
+}
+
+/// Gives every worker the room that the kernel of one of them needed.
+fn share_room(workers: &mut [Worker]) {
+    let room = workers.iter().map(|worker| worker.kernel.capacity()).max().unwrap_or(0);
+    let coarse = workers.iter().map(|worker| worker.coarse_kernel.capacity()).max().unwrap_or(0);
+    for worker in workers {
+        worker.kernel.reserve_exact(room - worker.kernel.len());
+        worker.coarse_kernel.reserve_exact(coarse - worker.coarse_kernel.len());
+    }
+}

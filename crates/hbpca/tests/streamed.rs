@@ -1,0 +1,260 @@
+//! Rows read chunk by chunk give what rows in memory give: the same sums up to rounding, the same bits for any number of threads.
+
+#![allow(clippy::unwrap_used, reason = "what cannot go on in a test has failed")]
+
+mod common;
+
+use common::chunked::{Chunked, dense_problem, sparse_problem};
+use hbpca::{
+    Anchored, AnchoredSizes, Block, Centering, Covariance, CovarianceOperator, Driver, Krylov, KrylovSizes,
+    Limits, Matrix, Outcome, Preprocessing, Rows, Scaling, Streamed,
+};
+
+const PREPARATIONS: [Preprocessing; 5] = [
+    Preprocessing::NONE,
+    Preprocessing::CENTER,
+    Preprocessing::STANDARDIZE,
+    Preprocessing::UNIT_RANGE,
+    Preprocessing { centering: Centering::Mean, scaling: Scaling::MinMax },
+];
+
+/// A block of orthonormal vectors that is not special: the first columns of a Householder reflection.
+fn basis(d: usize, p: usize) -> Block {
+    let mut x = Block::zeros(d, p);
+    let u: Vec<f64> = (0..d).map(|j| ((j * j + 3 * j + 1) as f64).sin()).collect();
+    let square: f64 = u.iter().map(|u| u * u).sum();
+    for j in 0..d {
+        for c in 0..p {
+            x.values_mut()[j * p + c] = f64::from(u8::from(j == c)) - 2.0 * u[j] * u[c] / square;
+        }
+    }
+    x
+}
+
+fn distance(a: &Block, b: &Block) -> f64 {
+    a.values().iter().zip(b.values()).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
+}
+
+/// Chunks of one row, of a few, with a short last one, and all in one.
+fn cuts(n: usize) -> [Vec<usize>; 4] {
+    let every = |step: usize| (0..n).step_by(step).chain([n]).collect();
+    [every(1), every(7), every(n / 2 + 1), every(n)]
+}
+
+fn problems() -> [Matrix<'static>; 2] {
+    [dense_problem(90, 12), sparse_problem(90, 12)]
+}
+
+#[test]
+fn products_are_those_of_the_matrix_in_memory() {
+    for x in problems() {
+        let (n, d) = (x.n_rows(), x.n_cols());
+        let v = basis(d, 3);
+        let batch: Vec<usize> = vec![0, 1, 2, 2, 3, 40, n - 1];
+        for preprocessing in PREPARATIONS {
+            let mut memory = Covariance::new(&x, preprocessing).unwrap();
+            let [mut want, mut want_batch, mut want_c] = [0, 1, 2].map(|_| Block::zeros(0, 0));
+            memory.apply(&v, &mut want).unwrap();
+            memory.apply_batch(&batch, &v, &mut want_batch).unwrap();
+            memory.form(&mut want_c).unwrap();
+            for starts in cuts(n) {
+                let mut stream = Streamed::new(Chunked::new(&x, &starts), preprocessing).unwrap();
+                let [mut got, mut got_batch, mut got_c] = [0, 1, 2].map(|_| Block::zeros(0, 0));
+                stream.apply(&v, &mut got).unwrap();
+                // The bounds hold for unit vectors; there are three. Statistics round too.
+                let bound = 4.0 * (memory.image_rounding() + stream.image_rounding());
+                assert!(distance(&got, &want) <= bound, "{preprocessing:?} {starts:?}");
+                stream.apply_batch(&batch, &v, &mut got_batch).unwrap();
+                // A batch's moment is at most n/|S| times that of all rows.
+                assert!(distance(&got_batch, &want_batch) <= bound * n as f64 / batch.len() as f64);
+                stream.form(&mut got_c).unwrap();
+                assert!(distance(&got_c, &want_c) <= bound * (d as f64).sqrt());
+                assert!((stream.total_variance() / memory.total_variance() - 1.0).abs() <= 1e-14);
+                assert_eq!(stream.statistics_passes(), 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_pass_gives_exact_images_of_a_basis_it_may_choose() {
+    for x in problems() {
+        let (n, d) = (x.n_rows(), x.n_cols());
+        for preprocessing in PREPARATIONS {
+            let mut memory = Covariance::new(&x, preprocessing).unwrap();
+            for sample in [6, 30, n] {
+                let mut stream = Streamed::new(Chunked::new(&x, &cuts(n)[1]), preprocessing).unwrap();
+                stream.guess_columns(sample, 5).unwrap();
+                let (mut v, mut image, mut want) = (basis(d, 4), Block::zeros(0, 0), Block::zeros(0, 0));
+                stream.first_image(&mut v, &mut image).unwrap();
+                memory.apply(&v, &mut want).unwrap();
+                // ‖E‖_F ≤ √p times the bound of one image.
+                let bound = 2.0 * (memory.image_rounding() + stream.image_rounding()) * 2.0;
+                let off = distance(&image, &want);
+                assert!(off <= bound, "{preprocessing:?} {sample}: {off:e} > {bound:e}");
+                for a in 0..4 {
+                    for b in 0..4 {
+                        let dot: f64 = v.column(a).iter().zip(v.column(b)).map(|(x, y)| x * y).sum();
+                        let want = f64::from(u8::from(a == b));
+                        assert!((dot - want).abs() <= 16.0 * d as f64 * f64::EPSILON, "{dot}");
+                    }
+                }
+                // Without scaling the basis is the one given.
+                if preprocessing.scaling == Scaling::None {
+                    assert_eq!(v, basis(d, 4));
+                    assert_eq!(stream.statistics_passes(), 0);
+                }
+                // The guess is forgotten: later products are the usual ones.
+                stream.apply(&basis(d, 4), &mut image).unwrap();
+                memory.apply(&basis(d, 4), &mut want).unwrap();
+                assert!(distance(&image, &want) <= bound);
+            }
+        }
+    }
+}
+
+#[test]
+fn forming_c_in_the_first_pass_gives_c() {
+    for x in problems() {
+        let (n, d) = (x.n_rows(), x.n_cols());
+        for preprocessing in PREPARATIONS {
+            let mut memory = Covariance::new(&x, preprocessing).unwrap();
+            let (mut want, mut got) = (Block::zeros(0, 0), Block::zeros(0, 0));
+            memory.form(&mut want).unwrap();
+            for starts in cuts(n) {
+                let mut stream = Streamed::new(Chunked::new(&x, &starts), preprocessing).unwrap();
+                stream.guess_columns(9, 1).unwrap();
+                stream.form(&mut got).unwrap();
+                let bound = 2.0 * (memory.image_rounding() + stream.image_rounding()) * (d as f64).sqrt();
+                assert!(distance(&got, &want) <= bound, "{preprocessing:?}");
+                assert_eq!(stream.statistics_passes(), 0);
+            }
+        }
+    }
+}
+
+#[test]
+fn guesses_that_are_far_off_cost_a_pass_and_not_the_answer() {
+    // One column wakes up in a single row only: its range in the sample is that of a constant.
+    let (n, d) = (64, 3);
+    let mut values: Vec<f64> = (0..n * d).map(|i| ((i * i) as f64).sin()).collect();
+    values.iter_mut().skip(2).step_by(d).for_each(|x| *x = 0.0);
+    values[33 * d + 2] = 1e6;
+    let x: Matrix = hbpca::Dense::new(values, n, d).unwrap().into();
+    let mut memory = Covariance::new(&x, Preprocessing::STANDARDIZE).unwrap();
+    // Some seed's sample misses row 33.
+    let mut missed = 0;
+    for seed in 0..8 {
+        let mut stream = Streamed::new(Chunked::new(&x, &cuts(n)[1]), Preprocessing::STANDARDIZE).unwrap();
+        stream.guess_columns(8, seed).unwrap();
+        let (mut v, mut image, mut want) = (basis(d, 3), Block::zeros(0, 0), Block::zeros(0, 0));
+        stream.first_image(&mut v, &mut image).unwrap();
+        memory.apply(&v, &mut want).unwrap();
+        assert!(distance(&image, &want) <= 4.0 * (memory.image_rounding() + stream.image_rounding()));
+        missed += stream.statistics_passes();
+    }
+    assert!(missed > 0);
+}
+
+#[test]
+fn every_number_of_threads_gives_the_same_bits() {
+    for x in [dense_problem(3000, 40), sparse_problem(3000, 40)] {
+        let run = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let starts: Vec<usize> = (0..3000).step_by(700).chain([3000]).collect();
+                let stream = Streamed::new(Chunked::new(&x, &starts), Preprocessing::STANDARDIZE).unwrap();
+                let mut stream = stream.with_pool(500, 1);
+                stream.guess_columns(300, 0).unwrap();
+                let sizes = AnchoredSizes { block: 6, anchors: 24, batch: 60, start_rows: 200 };
+                let mut solver = Anchored::new(500, 40, 2, sizes, 0, None).unwrap();
+                let report = Driver::new(Limits::default()).run(&mut solver, &mut stream).unwrap();
+                assert_eq!(report.outcome, Outcome::Converged);
+                report.vectors.values().iter().map(|x| x.to_bits()).collect::<Vec<_>>()
+            })
+        };
+        let one = run(1);
+        assert_eq!(one, run(2));
+        assert_eq!(one, run(3));
+    }
+}
+
+#[test]
+fn mini_batches_come_from_the_pool_without_reading() {
+    let x = dense_problem(400, 10);
+    let stream = Streamed::new(Chunked::new(&x, &cuts(400)[1]), Preprocessing::CENTER).unwrap();
+    let mut stream = stream.with_pool(100, 3);
+    assert_eq!(stream.rows_at_hand(), Some(&[][..]));
+    stream.gather_columns().unwrap();
+    let (first, bytes) = (stream.rows_at_hand().unwrap().to_vec(), stream.bytes_read());
+    assert_eq!((first.len(), bytes), (100, 400 * 10 * 4));
+    let (v, mut got, mut want) = (basis(10, 2), Block::zeros(0, 0), Block::zeros(0, 0));
+    stream.apply_batch(&first[5..50], &v, &mut got).unwrap();
+    assert_eq!(stream.bytes_read(), bytes);
+    let mut memory = Covariance::new(&x, Preprocessing::CENTER).unwrap();
+    memory.apply_batch(&first[5..50], &v, &mut want).unwrap();
+    assert!(distance(&got, &want) <= 1e-13 * want.norm());
+    // Another row costs reading all of the batch; another pass brings other rows.
+    let missing = (0..400).find(|l| !first.contains(l)).unwrap();
+    stream.sum_rows(Rows::Batch(&[missing]), &v, &mut got).unwrap();
+    assert_eq!(stream.bytes_read(), bytes + 40);
+    stream.apply(&v, &mut got).unwrap();
+    assert_ne!(stream.rows_at_hand().unwrap(), first);
+    assert_eq!(stream.bytes_read(), 2 * bytes + 40);
+}
+
+#[test]
+fn krylov_uses_cheap_arithmetic_on_a_stream_too() {
+    let x = dense_problem(500, 30);
+    let mut stream = Streamed::new(Chunked::new(&x, &cuts(500)[2]), Preprocessing::STANDARDIZE).unwrap();
+    stream.guess_columns(100, 0).unwrap();
+    assert!(stream.coarse_rounding().is_none());
+    let mut krylov = Krylov::new(30, 2, KrylovSizes::suiting(2), 0, None).unwrap();
+    let limits = Limits { tol: 1e-11, ..Limits::default() };
+    let report = Driver::new(limits).run(&mut krylov, &mut stream).unwrap();
+    assert!(stream.coarse_rounding().is_some());
+    assert_eq!(report.outcome, Outcome::Converged);
+    assert_eq!(stream.statistics_passes(), 0);
+    let mut memory = Covariance::new(&x, Preprocessing::STANDARDIZE).unwrap();
+    let certificate = hbpca::check(&mut memory, &report.vectors, hbpca::Next::Unknown).unwrap();
+    assert!(certificate.holds(1e-11));
+}
+
+#[test]
+fn nan_is_named_by_its_row_in_the_whole_matrix() {
+    let mut values = vec![1.0_f32; 60];
+    values[47] = f32::NAN;
+    let x: Matrix = hbpca::Dense::deferring_finite_check(values.into(), 20, 3).unwrap().into();
+    let mut stream = Streamed::new(Chunked::new(&x, &[0, 4, 9, 20]), Preprocessing::CENTER).unwrap();
+    let error = stream.apply(&basis(3, 1), &mut Block::zeros(0, 0)).unwrap_err().to_string();
+    assert!(error.starts_with("row 15, column 2 (counted from 0) holds NaN"), "{error}");
+}
+
+#[test]
+fn a_source_that_fails_ends_the_pass_with_its_reason() {
+    let x = dense_problem(40, 5);
+    let source = Chunked::new(&x, &cuts(40)[1]).failing_at(3);
+    let mut stream = Streamed::new(source, Preprocessing::CENTER).unwrap();
+    let error = stream.apply(&basis(5, 1), &mut Block::zeros(0, 0)).unwrap_err().to_string();
+    assert_eq!(error, "the data could not be read: chunk 3 is gone");
+}
+
+#[test]
+fn an_abandoned_pass_ends_at_once() {
+    let x = dense_problem(400, 5);
+    let token = hbpca::CancelToken::default();
+    let source = Chunked::new(&x, &cuts(400)[0]).abandoning_at(20, &token);
+    let mut stream = Streamed::new(source, Preprocessing::CENTER).unwrap().abandoned_by(&token);
+    let error = stream.apply(&basis(5, 1), &mut Block::zeros(0, 0)).unwrap_err();
+    assert!(matches!(error, hbpca::Error::Abandoned), "{error}");
+    assert!(stream.bytes_read() <= 22 * 5 * 4);
+}
+
+#[test]
+fn vectors_of_another_length_are_refused() {
+    let x = dense_problem(40, 5);
+    let mut stream = Streamed::new(Chunked::new(&x, &[0, 40]), Preprocessing::CENTER).unwrap();
+    let error = stream.apply(&basis(4, 1), &mut Block::zeros(0, 0)).unwrap_err().to_string();
+    assert_eq!(error, "coordinates of the vectors to multiply: 4 given where 5 are needed");
+    stream.apply(&Block::zeros(5, 0), &mut Block::zeros(5, 2)).unwrap();
+}
