@@ -6,8 +6,9 @@ mod common;
 
 use common::chunked::{Chunked, dense_problem, sparse_problem};
 use hbpca::{
-    Anchored, AnchoredSizes, Block, Centering, Covariance, CovarianceOperator, Driver, Krylov, KrylovSizes,
-    Limits, Matrix, Outcome, Preprocessing, Rows, Scaling, Streamed,
+    Anchored, AnchoredSizes, Block, Centering, Checkpoint, Covariance, CovarianceOperator, Driver, Error,
+    FitConfig, Krylov, KrylovSizes, Limits, Matrix, Outcome, Preprocessing, Resumable, Rows, Scaling,
+    SolverKind, Streamed,
 };
 
 const PREPARATIONS: [Preprocessing; 5] = [
@@ -257,4 +258,54 @@ fn vectors_of_another_length_are_refused() {
     let error = stream.apply(&basis(4, 1), &mut Block::zeros(0, 0)).unwrap_err().to_string();
     assert_eq!(error, "coordinates of the vectors to multiply: 4 given where 5 are needed");
     stream.apply(&Block::zeros(5, 0), &mut Block::zeros(5, 2)).unwrap();
+}
+
+#[test]
+fn streams_go_on_from_every_checkpoint_to_the_same_bits() {
+    let memory = 256 << 20;
+    for x in [dense_problem(600, 25), sparse_problem(600, 25)] {
+        let starts: Vec<usize> = (0..600).step_by(90).chain([600]).collect();
+        let rows = || Chunked::new(&x, &starts);
+        for solver in SolverKind::ALL.into_iter().filter(|kind| *kind != SolverKind::Auto) {
+            let limits = Limits { max_passes: 12.0, tol: 1e-10, ..Limits::default() };
+            let preprocessing = Preprocessing::STANDARDIZE;
+            let config = FitConfig { solver, limits, preprocessing, epoch: 5, ..FitConfig::default() };
+            let mut kept: Vec<Checkpoint> = Vec::new();
+            let mut keep = |checkpoint: &Checkpoint| {
+                kept.push(checkpoint.clone());
+                Ok(())
+            };
+            let resumable = Resumable { keep: Some(&mut keep), ..Resumable::default() };
+            let whole = config.fit_streamed_resumable(rows(), memory, &mut [], resumable).unwrap();
+            assert!(!kept.is_empty(), "{solver}");
+            for from in kept {
+                let resumable = Resumable { from: Some(from), ..Resumable::default() };
+                let resumed = config.fit_streamed_resumable(rows(), memory, &mut [], resumable).unwrap();
+                assert_eq!(resumed.model, whole.model, "{solver}");
+                assert_eq!(resumed.certificate, whole.certificate, "{solver}");
+                assert_eq!(resumed.passes.to_bits(), whole.passes.to_bits(), "{solver}");
+                assert_eq!(resumed.history.len(), whole.history.len(), "{solver}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_checkpoint_of_other_rows_or_other_chunks_is_refused() {
+    let x = dense_problem(600, 25);
+    let other = dense_problem(601, 25);
+    let config = FitConfig { solver: SolverKind::Krylov, ..FitConfig::default() };
+    let mut kept = None;
+    let mut keep = |checkpoint: &Checkpoint| {
+        kept = Some(checkpoint.clone());
+        Ok(())
+    };
+    let resumable = Resumable { keep: Some(&mut keep), ..Resumable::default() };
+    config.fit_streamed_resumable(Chunked::new(&x, &[0, 300, 600]), 1 << 28, &mut [], resumable).unwrap();
+    for (rows, starts) in [(&x, &[0, 200, 600]), (&other, &[0, 300, 601])] {
+        let resumable = Resumable { from: kept.clone(), ..Resumable::default() };
+        let refused = config.fit_streamed_resumable(Chunked::new(rows, starts), 1 << 28, &mut [], resumable);
+        let error = refused.unwrap_err();
+        assert!(matches!(error, Error::Checkpoint(_)) && error.to_string().contains("other data"), "{error}");
+    }
 }
