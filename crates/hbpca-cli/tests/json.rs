@@ -185,3 +185,24 @@ fn theory_gives_the_best_step() {
     assert!(rate(6) <= rate(4) && rate(6) <= rate(5) && rate(6) < 1.0); // no η beats the best
     assert!(methods[3]["epochs_per_digit"].is_null() && rate(3) > 1.0); // the full step diverges on such noise
 }
+
+#[test]
+fn every_precision_finds_the_same_values_within_its_certificate() {
+    let room = Folder::with_data();
+    let values = |precision: &str| {
+        let found = room
+            .run(&format!("fit x.csv -k 2 --solver krylov --tol 1e-2 --precision {precision} --json"))
+            .json(0);
+        let residual = numbers(&found["certificate"]["residuals"]).into_iter().fold(0.0, f64::max);
+        (numbers(&found["eigenvalues"]), residual)
+    };
+    let (exact, known) = values("f64");
+    for precision in ["auto", "mixed", "f32"] {
+        let (found, residual) = values(precision);
+        for (a, b) in exact.iter().zip(&found) {
+            // Values rounded to f32 move by 2⁻²⁴ of themselves, and twice that in squares.
+            assert!((a - b).abs() <= known + residual + 2e-7 * a, "{precision}: {a} {b}");
+        }
+    }
+    assert!(room.run("fit x.csv --precision f16").refusal(2).contains("f16"));
+}

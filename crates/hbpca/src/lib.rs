@@ -56,8 +56,8 @@ pub use model::{Model, Summary, Whitening};
 pub use moments::Moments;
 pub use observe::{CancelToken, Event, Observer, Record};
 pub use operator::{
-    Communicator, Counted, Covariance, CovarianceOperator, Rows, RowsRead, Sharded, SingleRank, Streamed,
-    ThreadRank, thread_ranks,
+    ArithmeticChoice, Communicator, Counted, Covariance, CovarianceOperator, RowSpectrum, Rows, RowsRead,
+    Sharded, SingleRank, Streamed, ThreadRank, thread_ranks,
 };
 pub use pause::{Keeper, Moment, Paused};
 pub use policy::{AdaptiveMomentum, Batch, FixedMomentum, Momentum, OracleMomentum, SecondEigenvalue, Start};

@@ -4,7 +4,10 @@
 mod common;
 
 use common::*;
-use hbpca::{Block, Covariance, CovarianceOperator, Preprocessing};
+use hbpca::{
+    ArithmeticChoice, Block, Covariance, CovarianceOperator, FitConfig, Limits, Outcome, Preprocessing,
+    SolverKind,
+};
 
 /// n×d normal numbers of the given unit, at levels of `mean` units that differ from column to column.
 fn levelled(n: usize, d: usize, mean: f64, unit: f64) -> Vec<f64> {
@@ -84,4 +87,33 @@ fn means_that_single_precision_cannot_hold_have_no_coarse_arithmetic() {
     let values = levelled(500, 8, 1e5, 1.0);
     assert!(error_and_bound(&values, 8, 3, Preprocessing::CENTER).is_none());
     assert!(error_and_bound(&values, 8, 3, Preprocessing::NONE).is_some());
+}
+
+#[test]
+fn fits_in_each_arithmetic_say_what_they_know() {
+    let x = dense_f32(&levelled(2000, 60, 1.0, 1.0), 60);
+    for solver in [SolverKind::Krylov, SolverKind::Anchored, SolverKind::Power] {
+        let fit = |arithmetic, tol| {
+            let limits = Limits { tol, max_passes: 400.0, ..Limits::default() };
+            FitConfig { solver, arithmetic, limits, ..FitConfig::default() }.fit(&x).unwrap()
+        };
+        let exact = fit(ArithmeticChoice::Double, 1e-9);
+        assert_eq!(exact.outcome, Outcome::Converged);
+        let [truth] = exact.certificate.eigenvalues[..] else { panic!("one component") };
+        for arithmetic in [ArithmeticChoice::Auto, ArithmeticChoice::Single] {
+            // A bound of 1e-5 of the trace, which is 20·λ₁, for each of 40 vectors: 1.3e-3.
+            let fit = fit(arithmetic, 1e-2);
+            assert_eq!(fit.outcome, Outcome::Converged, "{solver} {arithmetic:?}");
+            let off = (fit.certificate.eigenvalues[0] - truth).abs();
+            assert!(
+                off <= fit.certificate.residuals[0] + exact.certificate.residuals[0],
+                "{solver}: {off:e}"
+            );
+        }
+        // What f32 cannot tell apart is not claimed.
+        let coarse = fit(ArithmeticChoice::Single, 1e-9);
+        assert_ne!(coarse.outcome, Outcome::Converged, "{solver}");
+        assert!(coarse.certificate.image_rounding > 100.0 * exact.certificate.image_rounding, "{solver}");
+        assert!((coarse.certificate.eigenvalues[0] - truth).abs() <= coarse.certificate.residuals[0]);
+    }
 }

@@ -55,6 +55,9 @@ pub struct FitArgs {
     /// Begin from the components of an earlier model
     #[arg(long, value_name = "MODEL", help_heading = METHOD)]
     pub start: Option<PathBuf>,
+    /// Numbers the data is kept and multiplied in
+    #[arg(long, value_enum, default_value_t = PrecisionArg::Auto, help_heading = METHOD)]
+    pub precision: PrecisionArg,
     #[command(flatten)]
     pub threads: ThreadArgs,
     /// Memory to stay within, such as 512M or 4G; data that does not fit is read from disk in every pass [default: half of what
@@ -139,6 +142,19 @@ impl FromStr for StepSize {
         }
         text.parse().map(Self::Fixed).map_err(|_| "give a step size such as 0.1, or auto".to_owned())
     }
+}
+
+/// `--precision`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PrecisionArg {
+    /// As the file has them; dense f32 data is multiplied in f32 first, in f64 at last
+    Auto,
+    /// Kept and, if dense, multiplied in f32: for tolerances down to about 1e-3
+    F32,
+    /// Kept in f32, multiplied in f64
+    Mixed,
+    /// Kept and multiplied in f64
+    F64,
 }
 
 /// `--momentum`.

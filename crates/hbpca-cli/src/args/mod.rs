@@ -4,7 +4,7 @@ mod data;
 mod fit;
 
 pub use data::{DataArgs, PreparationArgs, ScaleArg, ThreadArgs, VerbosityArgs, WhitenArgs};
-pub use fit::{FitArgs, HowMany, MomentumArg, StepSize};
+pub use fit::{FitArgs, HowMany, MomentumArg, PrecisionArg, StepSize};
 
 use std::path::PathBuf;
 

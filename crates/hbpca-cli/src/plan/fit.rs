@@ -1,10 +1,10 @@
 //! The plan of `hbpca fit`.
 
-use hbpca::{Batch, FitConfig, Limits, MomentumChoice, SolverKind};
-use hbpca_io::OutputFile;
+use hbpca::{ArithmeticChoice, Batch, FitConfig, Limits, MomentumChoice, SolverKind};
+use hbpca_io::{OutputFile, Precision};
 
 use super::{Checkpoints, Place, SolverFlags, Source, create, open_model};
-use crate::args::{FitArgs, HowMany, MomentumArg, StepSize};
+use crate::args::{FitArgs, HowMany, MomentumArg, PrecisionArg, StepSize};
 use crate::exit::Failure;
 use crate::output::number;
 use crate::output::say::Verbosity;
@@ -37,7 +37,8 @@ impl FitPlan {
     pub fn new(args: &FitArgs) -> Result<Self, Failure> {
         let mut config = config(args)?;
         check_before_reading(&config)?;
-        let source = Source::find(&args.data)?;
+        let mut source = Source::find(&args.data)?;
+        source.keep_in(storage(args.precision));
         if let Some(path) = &args.start {
             config.start = Some(open_model(path)?.model.vectors());
         }
@@ -98,9 +99,28 @@ fn config(args: &FitArgs) -> Result<FitConfig, Failure> {
         batch: args.batch.unwrap_or(default.batch),
         epoch: args.epoch.unwrap_or(default.epoch),
         seed: args.seed,
+        arithmetic: arithmetic(args.precision),
         threads: args.threads.threads,
         ..default
     })
+}
+
+/// What values are kept in.
+fn storage(precision: PrecisionArg) -> Precision {
+    match precision {
+        PrecisionArg::Auto => Precision::Auto,
+        PrecisionArg::F32 | PrecisionArg::Mixed => Precision::F32,
+        PrecisionArg::F64 => Precision::F64,
+    }
+}
+
+/// What they are multiplied in.
+fn arithmetic(precision: PrecisionArg) -> ArithmeticChoice {
+    match precision {
+        PrecisionArg::Auto => ArithmeticChoice::Auto,
+        PrecisionArg::F32 => ArithmeticChoice::Single,
+        PrecisionArg::Mixed | PrecisionArg::F64 => ArithmeticChoice::Double,
+    }
 }
 
 fn momentum(args: &FitArgs) -> Result<MomentumChoice, Failure> {

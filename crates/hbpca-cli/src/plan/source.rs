@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use hbpca::Matrix;
-use hbpca_io::{ColumnRef, Data, Input, ReadOptions, Storage};
+use hbpca_io::{ColumnRef, Data, Input, Precision, ReadOptions, Storage};
 
 use crate::args::DataArgs;
 use crate::exit::Failure;
@@ -62,6 +62,11 @@ impl Source {
             }
         };
         Ok(Self { name, input, options })
+    }
+
+    /// Keeps values in these numbers.
+    pub fn keep_in(&mut self, precision: Precision) {
+        self.options.precision = precision;
     }
 
     /// The input and the options, for those who read it themselves.

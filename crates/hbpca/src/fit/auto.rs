@@ -29,10 +29,10 @@ const CLEAR: f64 = 3.0;
 /// `anchored` reads the data least often but computes more on each look: it is the choice where a look means reading a disk
 /// or a network, never for a matrix in memory.
 pub(super) fn choose(matrix: &Matrix<'_>, k: usize) -> (SolverKind, String) {
-    let d = matrix.n_cols();
-    if d.checked_mul(d).is_none_or(|numbers| numbers > MOST_NUMBERS) {
-        let size = (d as f64).powi(2) * 8.0 / (1_u64 << 30) as f64;
-        return (SolverKind::Krylov, format!("a covariance of {d} columns would need {size:.0} GiB"));
+    let side = smaller_side(matrix);
+    if side.checked_mul(side).is_none_or(|numbers| numbers > MOST_NUMBERS) {
+        let size = (side as f64).powi(2) * 8.0 / (1_u64 << 30) as f64;
+        return (SolverKind::Krylov, format!("a covariance of {side} columns would need {size:.0} GiB"));
     }
     let mut cost = Cost::new(matrix, k, Speeds::TYPICAL);
     let close = cost.krylov < CLEAR * cost.covariance && cost.covariance < CLEAR * cost.krylov;
@@ -43,6 +43,12 @@ pub(super) fn choose(matrix: &Matrix<'_>, k: usize) -> (SolverKind, String) {
         cost = Cost::new(matrix, k, speeds);
     }
     cost.verdict()
+}
+
+/// The side of the matrix that `covariance` decomposes: C, or AAᵀ for dense data of fewer rows than columns.
+fn smaller_side(matrix: &Matrix<'_>) -> usize {
+    let (n, d) = (matrix.n_rows(), matrix.n_cols());
+    if matrix.is_sparse() { d } else { n.min(d) }
 }
 
 /// Estimated seconds.
@@ -71,12 +77,19 @@ impl Cost {
         let pass = |width: f64, speed: f64| (2.0 * entries * width / (speed * filled * threads)).max(read);
         let vectors = 4.0 * d * p * (sizes.memory as f64).min(passes * p) / speeds.sparse;
         let krylov = passes * (pass(p, early) + vectors) + pass(p.max(k), last);
-        let full_solve = EIGEN_SOLVE * d.powi(3) / speeds.double;
+        let side = smaller_side(matrix) as f64;
+        let wide = side < d;
+        let full_solve = EIGEN_SOLVE * side.powi(3) / speeds.double;
         let steps = 25.0;
-        let wide = (k + k / 2.0).max(8.0);
-        let partial_solve = steps * (2.0 * d * d * wide + EIGEN_SOLVE * (6.0 * wide).powi(3)) / speeds.double;
-        let solve = if solves_partially(matrix.n_cols(), k as usize) { partial_solve } else { full_solve };
-        let covariance = (n * d * d / 2.0 / (speeds.form * filled * threads)).max(read) + solve;
+        let broad = (k + k / 2.0).max(8.0);
+        let partial_solve =
+            steps * (2.0 * d * d * broad + EIGEN_SOLVE * (6.0 * broad).powi(3)) / speeds.double;
+        let partial = !wide && solves_partially(matrix.n_cols(), k as usize);
+        let solve = if partial { partial_solve } else { full_solve };
+        // Wide data is read twice more: for AᵀU and for CV.
+        let others = if wide { 2.0 * pass(k, speeds.double) } else { 0.0 };
+        let form = (entries.max(n * d) * side / 2.0 / (speeds.form * filled * threads)).max(read);
+        let covariance = form + solve + others;
         Self { krylov: krylov * 1e-9, passes, covariance: covariance * 1e-9, speeds }
     }
 
@@ -125,8 +138,10 @@ mod tests {
     fn few_columns_form_the_covariance_and_many_do_not() {
         let narrow: Matrix = Dense::new(vec![1.0_f32; 20_000 * 20], 20_000, 20).unwrap().into();
         assert_eq!(choose(&narrow, 1).0, SolverKind::Covariance);
-        let wide: Matrix = Dense::new(vec![1.0_f32; 100 * 3000], 100, 3000).unwrap().into();
+        let wide: Matrix = Dense::new(vec![1.0_f32; 1500 * 3000], 1500, 3000).unwrap().into();
         assert_eq!(choose(&wide, 1).0, SolverKind::Krylov);
+        let few: Matrix = Dense::new(vec![1.0_f32; 100 * 3000], 100, 3000).unwrap().into();
+        assert_eq!(choose(&few, 50).0, SolverKind::Covariance); // from AAᵀ, 100×100
         // Pictures: few components by passes, half of all by forming C.
         let pictures: Matrix = Dense::new(vec![1.0_f32; 20_000 * 784], 20_000, 784).unwrap().into();
         assert_eq!(choose(&pictures, 10).0, SolverKind::Krylov);

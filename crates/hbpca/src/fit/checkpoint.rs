@@ -285,6 +285,7 @@ impl FitConfig {
             ("batch", self.batch.to_string()),
             ("epoch", self.epoch.to_string()),
             ("replacement", replacement.to_owned()),
+            ("arithmetic", format!("{:?}", self.arithmetic).to_lowercase()),
             ("seed", self.seed.to_string()),
             ("start", self.start.as_ref().map_or_else(|| NO_START.to_owned(), fingerprint_of_block)),
         ];

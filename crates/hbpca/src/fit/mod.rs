@@ -20,6 +20,7 @@ use material::{InMemory, Material};
 use crate::driver::Stopwatch;
 use crate::matrix::{Matrix, Preprocessing, Replacement, Sampler};
 use crate::observe::{Observer, Record};
+use crate::operator::InArithmetic;
 use crate::policy::{
     AdaptiveMomentum, Batch, Momentum, OracleMomentum, Start, Suggestion, most_rows_read, suggest_step_size,
 };
@@ -27,7 +28,9 @@ use crate::solver::{
     Anchored, AnchoredSizes, CovarianceSolver, Epoch, Krylov, KrylovSizes, Oja, Power, PowerM, Solver,
     VrHbPower, VrPca, VrPowerM,
 };
-use crate::{Block, Certificate, Driver, Error, Limits, Model, Outcome, Report, RowsRead, Summary};
+use crate::{
+    ArithmeticChoice, Block, Certificate, Driver, Error, Limits, Model, Outcome, Report, RowsRead, Summary,
+};
 
 /// Where the momentum's λ₂ comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -87,6 +90,8 @@ pub struct FitConfig {
     pub threads: usize,
     /// First iterate; random where none is given.
     pub start: Option<Block>,
+    /// What dense f32 rows are multiplied in.
+    pub arithmetic: ArithmeticChoice,
 }
 
 impl Default for FitConfig {
@@ -105,6 +110,7 @@ impl Default for FitConfig {
             seed: 0,
             threads: 0,
             start: None,
+            arithmetic: ArithmeticChoice::Auto,
         }
     }
 }
@@ -259,7 +265,9 @@ impl FitConfig {
                 driver = driver.resuming(paused);
             }
             let mut solver = material.solver(&run)?;
-            let report = driver.run(&mut *solver, material.operator())?;
+            let arithmetic = self.arithmetic;
+            let mut operator = InArithmetic { operator: material.operator(), arithmetic };
+            let report = driver.run(&mut *solver, &mut operator)?;
             read = report.read;
             match run.grown(&report, material.columns()?.0.total_variance(), n.min(d)) {
                 None => break (report, chosen_because),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CovarianceOperator, Rows};
+use super::{CovarianceOperator, RowSpectrum, Rows};
 use crate::{Archive, Block, Error};
 
 /// Rows read so far.
@@ -98,6 +98,15 @@ impl<O: CovarianceOperator> CovarianceOperator for Counted<O> {
 
     fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
         self.operator.archive(archive)
+    }
+
+    fn spectrum_from_rows(&mut self, k: usize) -> Result<Option<RowSpectrum>, Error> {
+        let found = self.operator.spectrum_from_rows(k)?;
+        if found.is_some() {
+            self.read.rows += RowSpectrum::PASSES * self.n_rows() as u64;
+            self.read.full_passes += RowSpectrum::PASSES;
+        }
+        Ok(found)
     }
 
     fn passes_to_form(&self) -> u64 {

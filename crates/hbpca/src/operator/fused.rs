@@ -8,7 +8,7 @@
 //! ```
 
 use super::sum::{Arithmetic, Operand, OperandRoom, Prepared, Scratch, center, unscale};
-use super::{CovarianceOperator, Rows};
+use super::{CovarianceOperator, RowSpectrum, Rows, gram};
 use crate::kernels;
 use crate::matrix::{ColumnStatistics, Matrix, Preprocessing, RowMap, check_weights};
 use crate::{Block, CancelToken, Error, ordered};
@@ -172,6 +172,15 @@ impl CovarianceOperator for Covariance<'_> {
         self.sum(Rows::All, v, out, Arithmetic::Single)?;
         out.scale(1.0 / self.n_rows() as f64);
         Ok(())
+    }
+
+    fn spectrum_from_rows(&mut self, k: usize) -> Result<Option<RowSpectrum>, Error> {
+        if !gram::applies(self.matrix) {
+            return Ok(None);
+        }
+        let found = gram::leading(&self.prepared(), k)?;
+        self.cancel.go_on()?;
+        Ok(Some(found))
     }
 
     fn passes_to_form(&self) -> u64 {

@@ -8,6 +8,8 @@ mod communicator;
 mod counted;
 mod form;
 mod fused;
+mod gram;
+mod in_arithmetic;
 mod sharded;
 mod streamed;
 mod sum;
@@ -16,6 +18,9 @@ pub use communicator::{Communicator, SingleRank, ThreadRank, thread_ranks};
 pub use counted::{Counted, RowsRead};
 pub use fused::Covariance;
 pub(crate) use fused::rounding_of_sum;
+pub use gram::RowSpectrum;
+pub use in_arithmetic::ArithmeticChoice;
+pub(crate) use in_arithmetic::InArithmetic;
 pub use sharded::Sharded;
 pub(crate) use streamed::IN_FLIGHT;
 pub use streamed::Streamed;
@@ -105,6 +110,12 @@ pub trait CovarianceOperator {
         Ok(())
     }
 
+    /// The k leading eigenvectors of C, and all its eigenvalues but zeros, from AAᵀ, where that is the smaller matrix and the
+    /// operator can form it. Reads every row [twice](RowSpectrum::PASSES).
+    fn spectrum_from_rows(&mut self, _k: usize) -> Result<Option<RowSpectrum>, Error> {
+        Ok(None)
+    }
+
     /// Full passes that [`form`](Self::form) reads.
     fn passes_to_form(&self) -> u64 {
         self.dim().div_ceil(UNITS) as u64
@@ -158,6 +169,9 @@ impl<O: CovarianceOperator + ?Sized> CovarianceOperator for &mut O {
     }
     fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
         (**self).archive(archive)
+    }
+    fn spectrum_from_rows(&mut self, k: usize) -> Result<Option<RowSpectrum>, Error> {
+        (**self).spectrum_from_rows(k)
     }
     fn passes_to_form(&self) -> u64 {
         (**self).passes_to_form()

@@ -6,7 +6,8 @@
 //! 3  W ← the k leading columns of U, images CW
 //! ```
 //!
-//! For k ≪ d line 2 is not a full decomposition but a few steps of `krylov` on C, which is then in cache.
+//! For k ≪ d line 2 is not a full decomposition but a few steps of `krylov` on C, which is then in cache. Dense data of fewer rows
+//! than columns is decomposed from AAᵀ, n×n, which has the same eigenvalues: three passes.
 //!
 //! Source: textbook. Choose it when d is small: everything about the spectrum is known after one pass. Cost: 1 pass, nd²
 //! flops and d² numbers of memory.
@@ -15,9 +16,11 @@ use faer::{MatRef, Side};
 
 use super::{Krylov, KrylovSizes, Pairs, Solver};
 use crate::certificate::Next;
-use crate::linalg::{product, view};
+use crate::linalg::{
+    beside, gram_of_blocks, product, product_of_block, random_complement, small_eigen, view,
+};
 use crate::operator::rounding_of_sum;
-use crate::{Archive, Block, CovarianceOperator, Driver, Error, Limits, Rows};
+use crate::{Archive, Block, CovarianceOperator, Driver, Error, Limits, RowSpectrum, Rows};
 
 /// The k leading eigenvectors from C itself.
 #[derive(Clone, Debug)]
@@ -88,6 +91,29 @@ impl CovarianceSolver {
     }
 }
 
+impl CovarianceSolver {
+    /// Wide data: the space of the eigenvectors came from AAᵀ, and one more look gives their images.
+    fn take(&mut self, found: &RowSpectrum, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
+        let (k, d) = (self.k, operator.dim());
+        let fill = random_complement(view(&found.vectors), k - found.vectors.p(), 0)?; // of eigenvalue zero
+        let basis = beside(&found.vectors, &fill);
+        operator.apply(&basis, &mut self.images)?;
+        let (_, turn) = small_eigen(&gram_of_blocks(&basis, &self.images))?;
+        self.vectors = product_of_block(&basis, turn.as_ref());
+        self.images = product_of_block(&self.images, turn.as_ref());
+        super::sort_descending(&mut self.vectors, &mut self.images);
+        self.passes = RowSpectrum::PASSES + 1;
+        self.image_error = operator.image_rounding();
+        // As for C below, with sums over d columns and an eigen-solve of n rows; rotating images rounds once more.
+        self.image_error += rounding_of_sum(k) * operator.total_variance();
+        let rounding = rounding_of_sum(d) + 2.0 * rounding_of_sum(operator.n_rows());
+        let error = rounding * operator.total_variance();
+        let next = found.eigenvalues.get(k).map_or(0.0, |lambda| lambda.max(0.0));
+        self.next = if k < d { Next::Proved(next + error) } else { Next::Nothing };
+        Ok(())
+    }
+}
+
 impl Solver for CovarianceSolver {
     fn name(&self) -> &'static str {
         "covariance"
@@ -99,6 +125,9 @@ impl Solver for CovarianceSolver {
 
     fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         let (d, k) = (operator.dim(), self.k);
+        if let Some(found) = operator.spectrum_from_rows(k)? {
+            return self.take(&found, operator);
+        }
         let mut c = Block::zeros(0, 0);
         operator.form(&mut c)?; // 1
         self.passes = operator.passes_to_form();
