@@ -19,7 +19,7 @@ use material::{InMemory, Material};
 
 use crate::driver::Stopwatch;
 use crate::matrix::{Matrix, Preprocessing, Replacement, Sampler};
-use crate::observe::{Observer, Record};
+use crate::observe::{Event, Observer, Record};
 use crate::operator::InArithmetic;
 use crate::policy::{
     AdaptiveMomentum, Batch, Momentum, OracleMomentum, Start, Suggestion, most_rows_read, suggest_step_size,
@@ -249,7 +249,14 @@ impl FitConfig {
         let mut read = RowsRead::default();
         let (report, chosen_because) = loop {
             let (chosen_because, paused) = match session.resume(&mut run) {
-                Some((chosen_because, paused)) => (chosen_because, Some(paused)),
+                Some((chosen_because, paused)) => {
+                    let history = session.earlier();
+                    observers.iter_mut().filter(|_| !history.is_empty()).for_each(|observer| {
+                        // Who wants to stop can say so at the first look.
+                        let _ = observer.notify(&Event::Resumed { history });
+                    });
+                    (chosen_because, Some(paused))
+                }
                 None => (run.settle(self.solver, &material, &mut read)?, None),
             };
             run.check(n, d)?;
@@ -271,7 +278,10 @@ impl FitConfig {
             read = report.read;
             match run.grown(&report, material.columns()?.0.total_variance(), n.min(d)) {
                 None => break (report, chosen_because),
-                Some(larger) => run = larger,
+                Some(larger) => {
+                    session.outgrow(report.history);
+                    run = larger;
+                }
             }
         };
         let (map, weight) = material.columns()?;
