@@ -53,10 +53,11 @@ impl Values {
             (Self::F64(all), Self::F64(more)) => all.extend_from_slice(&more),
             (Self::F64(all), Self::F32(more)) => all.extend(more.into_iter().map(f64::from)),
             (Self::F32(all), Self::F64(more)) => {
-                if all.is_empty() {
+                if all.capacity() == 0 {
                     *self = Self::F64(more);
                 } else {
-                    let mut wide = Vec::with_capacity((all.len() + more.len()).next_power_of_two());
+                    // As much room as there was, because whoever made it knew how much will come.
+                    let mut wide = Vec::with_capacity(all.capacity().max(all.len() + more.len()));
                     wide.extend(all.iter().copied().map(f64::from));
                     wide.extend_from_slice(&more);
                     *self = Self::F64(wide);

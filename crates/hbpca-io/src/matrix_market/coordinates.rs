@@ -149,8 +149,8 @@ impl RowText {
 impl Lines<'_> {
     /// Parses plain lines, and says where it stopped: at the first line of another kind, or near the end.
     ///
-    /// A plain line is what programs write: one blank between row, column and value, none elsewhere, a column
-    /// of few digits and a [short number](token::short_number).
+    /// A plain line is what programs write: one blank between row, column and value, none elsewhere, and a row
+    /// and a column of few digits.
     fn plain(&mut self, mut i: usize) -> usize {
         // No text fits the first one, because its byte is outside of its mask.
         let mut row_text = RowText { bytes: 1, mask: 0, length: 0 };
@@ -175,13 +175,19 @@ impl Lines<'_> {
     /// Column, value and length of the rest of a plain line.
     #[inline(always)]
     fn column_and_value(&self, at: usize) -> Option<(u32, f64, usize)> {
-        let window = self.piece.get(at..)?.first_chunk::<32>()?;
+        let window = self.piece.get(at..)?.first_chunk::<48>()?;
         let length = digits::short_line_length(window)?;
         let (column, n) = digits::leading_digits(digits::word(window, 0)?);
         if column == 0 || column > self.header.n_columns || window[n] != b' ' {
             return None;
         }
-        Some((column as u32 - 1, token::short_number(window, n + 1, length)?, length))
+        // What is longer may have more digits than a short number: one way for all such lines can be predicted.
+        let value = if length - n <= 9 {
+            token::short_number(window, n + 1, length)?
+        } else {
+            number::parse(self.piece, at + n + 1).filter(|&(_, end)| end == at + length)?.0
+        };
+        Some((column as u32 - 1, value, length))
     }
 
     /// Counts the entries from number `start` on into the last run, which is dropped if it has none.

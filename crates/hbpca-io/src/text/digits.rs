@@ -78,14 +78,14 @@ pub(crate) fn parse_index(bytes: &[u8], at: usize) -> Option<(u32, usize)> {
 /// Where the first line end of a short line is, found before its numbers are: lines can then be parsed side by
 /// side, because none has to wait for the digits of the one before it.
 #[inline(always)]
-pub(crate) fn short_line_length(window: &[u8; 32]) -> Option<usize> {
+pub(crate) fn short_line_length(window: &[u8; 48]) -> Option<usize> {
     const NEWLINES: u128 = u128::from_le_bytes([b'\n'; 16]);
     const ALL: u128 = u128::from_le_bytes([0x01; 16]);
     const HIGH: u128 = u128::from_le_bytes([0x80; 16]);
-    let (halves, _) = window.as_chunks::<16>();
-    halves.iter().enumerate().find_map(|(k, half)| {
+    let (parts, _) = window.as_chunks::<16>();
+    parts.iter().enumerate().find_map(|(k, part)| {
         // A line end becomes a zero byte; the lowest byte marked is the lowest zero.
-        let ends = u128::from_le_bytes(*half) ^ NEWLINES;
+        let ends = u128::from_le_bytes(*part) ^ NEWLINES;
         let marks = ends.wrapping_sub(ALL) & !ends & HIGH;
         (marks != 0).then(|| 16 * k + marks.trailing_zeros() as usize / 8)
     })
@@ -133,8 +133,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_first_line_end_is_found(window: [u8; 32], at in 0_usize..32) {
-            let mut window = window;
+        fn the_first_line_end_is_found(head: [u8; 24], tail: [u8; 24], at in 0_usize..48) {
+            let mut window = [0; 48];
+            window[..24].copy_from_slice(&head);
+            window[24..].copy_from_slice(&tail);
             window[at] = b'\n';
             prop_assert_eq!(short_line_length(&window), window.iter().position(|&byte| byte == b'\n'));
             for byte in window.iter_mut().filter(|byte| **byte == b'\n') {

@@ -3,6 +3,7 @@
 //! While one chunk is parsed by all threads, one of them fetches the next. Pieces depend on the text only,
 //! so that results and messages are the same for any number of threads.
 
+mod decimal;
 pub(crate) mod digits;
 pub(crate) mod number;
 pub(crate) mod token;
