@@ -19,7 +19,12 @@ pub(crate) fn parse(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
 fn short(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
     let window = bytes.get(at..)?.first_chunk::<40>()?;
     let negative = usize::from(window[0] == b'-');
-    let (whole, n_whole) = leading_digits(word(window, negative)?);
+    let first = window[negative].wrapping_sub(b'0');
+    let (whole, n_whole) = if window[negative + 1] == b'.' && first <= 9 {
+        (u64::from(first), 1)
+    } else {
+        leading_digits(word(window, negative)?)
+    };
     let point = negative + n_whole;
     if n_whole == 8 {
         return None;
