@@ -46,6 +46,14 @@ impl Values {
         Self::F32(values.iter().map(|&x| x as f32).collect())
     }
 
+    /// Adds a value, rounded to the type.
+    pub(crate) fn push(&mut self, value: f64) {
+        match self {
+            Self::F32(x) => x.push(value as f32),
+            Self::F64(x) => x.push(value),
+        }
+    }
+
     /// Adds `more` at the end; f32 meeting f64 becomes f64.
     pub(crate) fn append(&mut self, more: Self) {
         match (&mut *self, more) {

@@ -15,6 +15,7 @@
 
 mod binary;
 mod block;
+mod chunk_folder;
 mod compression;
 mod convert;
 mod csv;
@@ -36,12 +37,14 @@ mod output;
 mod parquet;
 mod read;
 mod roles;
+mod shuffle;
 mod sink;
 mod source;
 mod sparse;
 mod text;
 
 pub use block::{Labels, Layout, RowBlock, Values};
+pub use chunk_folder::{ChunkFolder, Manifest as ChunkManifest};
 pub use compression::Compression;
 pub use convert::{Converted, convert};
 pub use error::{ConvertError, ReadError, WriteError};
