@@ -177,7 +177,7 @@ fn every_format_converts_to_every_other() {
 fn every_format_converts_to_a_chunk_folder_and_back() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: String| folder.path().join(name);
-    let small_parts = WriteOptions { part_bytes: 4000, ..WriteOptions::default() };
+    let small_parts = WriteOptions { part_bytes: 12_000, ..WriteOptions::default() };
     for matrix in [sparse_rows(700), dense_rows(700)] {
         for (from, packed) in Format::ALL.into_iter().flat_map(|from| [(from, ""), (from, ".zst")]) {
             let input = path(format!("from.{}{packed}", from.name()));
