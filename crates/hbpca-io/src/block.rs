@@ -46,6 +46,14 @@ impl Values {
         Self::F32(values.iter().map(|&x| x as f32).collect())
     }
 
+    /// Adds a value, rounded to the type.
+    pub(crate) fn push(&mut self, value: f64) {
+        match self {
+            Self::F32(x) => x.push(value as f32),
+            Self::F64(x) => x.push(value),
+        }
+    }
+
     /// Adds `more` at the end; f32 meeting f64 becomes f64.
     pub(crate) fn append(&mut self, more: Self) {
         match (&mut *self, more) {
@@ -53,10 +61,11 @@ impl Values {
             (Self::F64(all), Self::F64(more)) => all.extend_from_slice(&more),
             (Self::F64(all), Self::F32(more)) => all.extend(more.into_iter().map(f64::from)),
             (Self::F32(all), Self::F64(more)) => {
-                if all.is_empty() {
+                if all.capacity() == 0 {
                     *self = Self::F64(more);
                 } else {
-                    let mut wide = Vec::with_capacity((all.len() + more.len()).next_power_of_two());
+                    // As much room as there was, because whoever made it knew how much will come.
+                    let mut wide = Vec::with_capacity(all.capacity().max(all.len() + more.len()));
                     wide.extend(all.iter().copied().map(f64::from));
                     wide.extend_from_slice(&more);
                     *self = Self::F64(wide);

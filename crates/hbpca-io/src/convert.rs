@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::block::{Labels, RowBlock, Values};
 use crate::gather::{Shape, checked};
 use crate::input::{Input, Part};
-use crate::sink::{self, RowSink, Summary, is_byte};
+use crate::sink::{self, Output, RowSink, Summary, is_byte};
 use crate::source::{self, Numbering, Stated};
-use crate::{ConvertError, Format, OutputFile, Precision, ReadError, ReadOptions, WriteOptions, create_sink};
+use crate::{ConvertError, Format, Precision, ReadError, ReadOptions, WriteOptions};
 
 /// What was converted.
 #[derive(Clone, Debug)]
@@ -39,13 +39,13 @@ pub fn convert(
     write_options: &WriteOptions,
 ) -> Result<Converted, ConvertError> {
     let to = sink::output_format(output, write_options)?;
-    let out = OutputFile::create(output)?;
+    let out = Output::create(output, to)?;
     let mut parts = Parts::new(input, out.folder())?;
     let mut survey = Survey::of(&mut parts, read_options)?;
     let mut write_options = write_options.clone();
     write_options.column_names = write_options.column_names.or_else(|| survey.column_names.clone());
     survey.summary.text_labels |= matches!(write_options.labels, Some(Labels::Texts(_)));
-    let mut sink = create_sink(out, output, &survey.summary, &write_options)?;
+    let mut sink = out.into_sink(output, &survey.summary, &write_options)?;
     let precision = if survey.summary.single { Precision::F32 } else { Precision::F64 };
     let read_options = ReadOptions { precision, ..read_options.clone() };
     let mut rows = Writing { sink: sink.as_mut(), survey: &survey, options: &write_options, rows_before: 0 };
@@ -84,7 +84,7 @@ impl Parts {
         let mut parts = Vec::new();
         for part in input.into_parts()? {
             parts.push(match part {
-                Part::Path(path) if !is_stream && path.is_file() => Source::Path(path),
+                Part::Path(path) if !is_stream && (path.is_file() || path.is_dir()) => Source::Path(path),
                 Part::Path(path) => {
                     let name = path.display().to_string();
                     let mut file = File::open(&path).map_err(|source| ReadError::io(&name, source))?;

@@ -24,10 +24,12 @@ pub enum Format {
     Idx,
     /// Apache Parquet.
     Parquet,
+    /// A folder of NumPy or SciPy files with a manifest ([`ChunkFolder`](crate::ChunkFolder)).
+    Chunks,
 }
 
 impl Format {
-    /// Every format.
+    /// Every format of a single file.
     pub const ALL: [Self; 8] = [
         Self::Libsvm,
         Self::Csv,
@@ -50,6 +52,7 @@ impl Format {
             Self::MatrixMarket => "mtx",
             Self::Idx => "idx",
             Self::Parquet => "parquet",
+            Self::Chunks => "chunks",
         }
     }
 
@@ -64,6 +67,7 @@ impl Format {
             "mtx" | "mm" | "matrix-market" => Self::MatrixMarket,
             "idx" | "ubyte" => Self::Idx,
             "parquet" | "pq" => Self::Parquet,
+            "chunks" => Self::Chunks,
             _ => return None,
         })
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::natural_order::natural_order;
-use crate::{Compression, Format, ReadError, ReadOptions};
+use crate::{ChunkFolder, Compression, Format, ReadError, ReadOptions};
 
 /// What to read: one matrix, in one or several parts that follow each other row-wise.
 pub struct Input(Source);
@@ -61,7 +61,11 @@ impl Input {
             Source::Paths(paths) => {
                 let mut parts = Vec::new();
                 for path in paths {
-                    if path.is_dir() { parts.extend(folder(&path)?) } else { parts.push(Part::Path(path)) }
+                    if path.is_dir() && !ChunkFolder::recognise(&path) {
+                        parts.extend(folder(&path)?);
+                    } else {
+                        parts.push(Part::Path(path));
+                    }
                 }
                 if parts.is_empty() {
                     return Err(ReadError::option("input", "no file was given"));
@@ -98,7 +102,7 @@ fn folder(path: &Path) -> Result<Vec<Part>, ReadError> {
     Ok(files.into_iter().map(Part::Path).collect())
 }
 
-/// One file, or something like it.
+/// One file, a chunk folder, or something like a file.
 pub(crate) enum Part {
     Path(PathBuf),
     Reader { name: String, reader: Box<dyn Read + Send>, size: Option<u64> },

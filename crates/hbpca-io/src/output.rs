@@ -14,12 +14,22 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes what every [`OutputFile`] of this program has written so far: for signal handlers, right before the program ends.
+/// Removes what every [`OutputFile`], and every folder, of this program has written so far: for signal handlers, right before the program ends.
 pub fn remove_unfinished() {
     for temporary in unfinished().drain(..) {
         // The program is ending: a refusal helps nobody.
-        let _ = fs::remove_file(temporary);
+        let _ = if temporary.is_dir() { fs::remove_dir_all(temporary) } else { fs::remove_file(temporary) };
     }
+}
+
+/// Notes a file or a folder under its temporary name.
+pub(crate) fn remember_unfinished(temporary: &Path) {
+    unfinished().push(temporary.to_owned());
+}
+
+/// The file or folder has its own name now, or is gone.
+pub(crate) fn forget_unfinished(temporary: &Path) {
+    unfinished().retain(|other| other != temporary);
 }
 
 /// A file being written under a temporary name in the same folder; [`OutputFile::commit`] gives it its own.
@@ -54,7 +64,7 @@ impl OutputFile {
                 target.with_file_name(format!(".{file_name}.{}.{attempt}.part", std::process::id()));
             match File::options().read(true).write(true).create_new(true).open(&temporary) {
                 Ok(file) => {
-                    unfinished().push(temporary.clone());
+                    remember_unfinished(&temporary);
                     let out = BufWriter::with_capacity(1 << 18, file);
                     return Ok(Self { name: name.to_owned(), target, temporary: Some(temporary), out });
                 }
@@ -125,7 +135,7 @@ impl OutputFile {
             Some(temporary) => {
                 let renamed = fs::rename(&temporary, &self.target);
                 match renamed {
-                    Ok(()) => unfinished().retain(|other| *other != temporary),
+                    Ok(()) => forget_unfinished(&temporary),
                     Err(_) => self.temporary = Some(temporary),
                 }
                 renamed
@@ -158,7 +168,7 @@ impl Drop for OutputFile {
         if let Some(temporary) = &self.temporary {
             // Nothing can be done about a refusal here, and the file's own name is untouched.
             let _ = fs::remove_file(temporary);
-            unfinished().retain(|other| other != temporary);
+            forget_unfinished(temporary);
         }
     }
 }

@@ -44,7 +44,12 @@ pub fn read_bytes(bytes: &[u8], format: Format, options: &ReadOptions) -> Result
     read_parts(vec![Part::from_bytes(bytes.to_vec())], &options)
 }
 
+/// Reads on a thread of the pool: from any other, every chunk of text would have to wake one and wait for it.
 fn read_parts(parts: Vec<Part>, options: &ReadOptions) -> Result<Data, ReadError> {
+    rayon::scope(|_| gather_parts(parts, options))
+}
+
+fn gather_parts(parts: Vec<Part>, options: &ReadOptions) -> Result<Data, ReadError> {
     let counter = Arc::new(AtomicU64::new(0));
     let mut gather = Gather::new(options.precision);
     let mut first: Option<(String, Format, Option<Vec<String>>)> = None;

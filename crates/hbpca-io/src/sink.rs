@@ -7,7 +7,9 @@ use hbpca::Matrix;
 use rayon::prelude::*;
 
 use crate::block::Labels;
+use crate::chunk_folder::{ChunkSink, OutputFolder};
 use crate::compression::Compressor;
+use crate::shuffle::Shuffle;
 use crate::{Compression, Format, OutputFile, WriteError, csv, idx, libsvm, matrix_market, npy, npz};
 
 /// What a writer may be told.
@@ -23,11 +25,23 @@ pub struct WriteOptions {
     pub label_column: Option<String>,
     /// The most bytes that sparse rows may take in a format that stores their zeros.
     pub dense_limit: u64,
+    /// Write the rows in a random order that this seed decides.
+    pub shuffle: Option<u64>,
+    /// The bytes after which a part of a chunk folder ends.
+    pub part_bytes: usize,
 }
 
 impl Default for WriteOptions {
     fn default() -> Self {
-        Self { format: None, column_names: None, labels: None, label_column: None, dense_limit: 16 << 30 }
+        Self {
+            format: None,
+            column_names: None,
+            labels: None,
+            label_column: None,
+            dense_limit: 16 << 30,
+            shuffle: None,
+            part_bytes: 32 << 20,
+        }
     }
 }
 
@@ -101,12 +115,57 @@ pub trait RowSink {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn write(path: &Path, matrix: &Matrix<'_>, options: &WriteOptions) -> Result<(), WriteError> {
-    let out = OutputFile::create(path)?;
+    let out = Output::create(path, output_format(path, options)?)?;
     let text_labels = matches!(options.labels, Some(Labels::Texts(_)));
     let summary = Summary { text_labels, ..Summary::of(matrix) };
-    let mut sink = create_sink(out, path, &summary, options)?;
+    let mut sink = out.into_sink(path, &summary, options)?;
     sink.write_rows(matrix, options.labels.as_ref())?;
     sink.finish()
+}
+
+/// What is being written: a file, or a folder of them.
+pub(crate) enum Output {
+    File(OutputFile),
+    Folder(OutputFolder),
+}
+
+impl Output {
+    /// Starts the file or the folder.
+    pub(crate) fn create(path: &Path, format: Format) -> Result<Self, WriteError> {
+        if format != Format::Chunks {
+            return Ok(Self::File(OutputFile::create(path)?));
+        }
+        if let Some(how) = Compression::from_path(path) {
+            let text = format!("a chunk folder is not compressed: leave out .{}", how.extension());
+            return Err(WriteError::unsuitable(&path.display().to_string(), text));
+        }
+        Ok(Self::Folder(OutputFolder::create(path)?))
+    }
+
+    /// A folder for what must be kept aside meanwhile.
+    pub(crate) fn folder(&self) -> &Path {
+        match self {
+            Self::File(file) => file.folder(),
+            Self::Folder(folder) => folder.place(),
+        }
+    }
+
+    /// The sink, through a shuffle if one is wanted.
+    pub(crate) fn into_sink(
+        self,
+        path: &Path,
+        summary: &Summary,
+        options: &WriteOptions,
+    ) -> Result<Box<dyn RowSink>, WriteError> {
+        let aside = self.folder().to_owned();
+        let sink: Box<dyn RowSink> = match self {
+            Self::File(file) => create_sink(file, path, summary, options)?,
+            Self::Folder(folder) => Box::new(ChunkSink::new(folder, summary, options)?),
+        };
+        let Some(seed) = options.shuffle else { return Ok(sink) };
+        let name = path.display().to_string();
+        Ok(Box::new(Shuffle::new(sink, &name, &aside, summary, seed, options.part_bytes)?))
+    }
 }
 
 /// A sink for rows of the matrix that `summary` describes, in the format and compression that `path` says.
@@ -123,6 +182,10 @@ pub fn create_sink(
     let compressed = Compression::compress(Compression::from_path(path), out);
     let out = Out { compressor: compressed.map_err(|source| WriteError::io(&name, source))?, name };
     Ok(match format {
+        Format::Chunks => {
+            let text = "a chunk folder is written by `hbpca convert`: write a file such as .npy first";
+            return Err(WriteError::unsuitable(&out.name, text));
+        }
         Format::Libsvm => Box::new(libsvm::LibsvmSink::new(out)),
         Format::Csv => Box::new(csv::CsvSink::new(out, b',', summary, options)?),
         Format::Tsv => Box::new(csv::CsvSink::new(out, b'\t', summary, options)?),
@@ -148,7 +211,7 @@ pub(crate) fn output_format(path: &Path, options: &WriteOptions) -> Result<Forma
         let names = Format::ALL.map(Format::name).join(", ");
         WriteError::unsuitable(
             &path.display().to_string(),
-            format!("the name shows no format: end it in one of {names}"),
+            format!("the name shows no format: end it in one of {names}, {}", Format::Chunks),
         )
     })
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use crate::block::RowBlock;
-use crate::input::{Opened, Part};
-use crate::{Format, ReadError, ReadOptions, csv, idx, libsvm, matrix_market, npy, npz};
+use crate::chunk_folder::ChunkSource;
+use crate::input::Part;
+use crate::{ChunkFolder, Format, ReadError, ReadOptions, csv, idx, libsvm, matrix_market, npy, npz};
 
 /// How the file numbers its columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,10 +54,23 @@ pub(crate) fn open(
     options: &ReadOptions,
     counter: &Arc<AtomicU64>,
 ) -> Result<OpenSource, ReadError> {
+    if let Part::Path(path) = &part
+        && ChunkFolder::recognise(path)
+    {
+        let (name, format) = (part.name(), Format::Chunks);
+        refuse_options_that_do_not_fit(&name, format, options)?;
+        return Ok(OpenSource { name, format, rows: Box::new(ChunkSource::open(path, counter)?) });
+    }
     let opened = part.open(options, counter)?;
     let (name, format) = (opened.name.clone(), opened.format);
-    refuse_options_that_do_not_fit(&opened, options)?;
+    refuse_options_that_do_not_fit(&name, format, options)?;
     let rows: Box<dyn RowSource> = match format {
+        Format::Chunks => {
+            return Err(ReadError::option(
+                &name,
+                "a chunk folder is a folder: name it instead of one of its files",
+            ));
+        }
         Format::Libsvm => Box::new(libsvm::LibsvmSource::open(opened, options)),
         Format::Csv | Format::Tsv => Box::new(csv::CsvSource::open(opened, options)?),
         Format::Npy => Box::new(npy::NpySource::open(opened)?),
@@ -77,16 +91,20 @@ pub(crate) fn open(
 }
 
 /// Named columns exist in tables only, a free number of columns in LIBSVM only.
-fn refuse_options_that_do_not_fit(opened: &Opened, options: &ReadOptions) -> Result<(), ReadError> {
-    let table = matches!(opened.format, Format::Csv | Format::Tsv | Format::Parquet);
-    let refuse = |message: &str| Err(ReadError::option(&opened.name, message));
+fn refuse_options_that_do_not_fit(
+    name: &str,
+    format: Format,
+    options: &ReadOptions,
+) -> Result<(), ReadError> {
+    let table = matches!(format, Format::Csv | Format::Tsv | Format::Parquet);
+    let refuse = |message: &str| Err(ReadError::option(name, message));
     if !table && options.label_column.is_some() {
         return refuse("a label column can be named for CSV, TSV and Parquet only");
     }
     if !table && options.columns.is_some() {
         return refuse("columns can be chosen from CSV, TSV and Parquet only");
     }
-    if opened.format != Format::Libsvm && options.n_columns.is_some() {
+    if format != Format::Libsvm && options.n_columns.is_some() {
         return refuse("the number of columns can be given for LIBSVM only: other formats know it");
     }
     Ok(())

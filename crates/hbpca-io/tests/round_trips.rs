@@ -174,6 +174,31 @@ fn every_format_converts_to_every_other() {
 }
 
 #[test]
+fn every_format_converts_to_a_chunk_folder_and_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: String| folder.path().join(name);
+    let small_parts = WriteOptions { part_bytes: 12_000, ..WriteOptions::default() };
+    for matrix in [sparse_rows(700), dense_rows(700)] {
+        for (from, packed) in Format::ALL.into_iter().flat_map(|from| [(from, ""), (from, ".zst")]) {
+            let input = path(format!("from.{}{packed}", from.name()));
+            write(&input, &matrix, &WriteOptions::default()).unwrap();
+            let chunks = path("x.chunks".into());
+            let done =
+                convert(Input::path(&input), &options(&input, &matrix), &chunks, &small_parts).unwrap();
+            assert_eq!((done.from, done.to), (from, Format::Chunks));
+            let data = read(Input::path(&chunks), &ReadOptions::default()).unwrap();
+            assert_same(&data.matrix, &matrix, &format!("{from}{packed} to chunks"));
+            let output = path(format!("back.{}", from.name()));
+            let done =
+                convert(Input::path(&chunks), &options(&chunks, &matrix), &output, &WriteOptions::default());
+            assert_eq!(done.unwrap().from, Format::Chunks);
+            let back = read(Input::path(&output), &options(&output, &matrix)).unwrap();
+            assert_same(&back.matrix, &matrix, &format!("chunks to {from}"));
+        }
+    }
+}
+
+#[test]
 fn text_of_many_chunks_keeps_its_order() {
     let folder = tempfile::tempdir().unwrap();
     let (input, output) = (folder.path().join("x.csv"), folder.path().join("y.npy"));

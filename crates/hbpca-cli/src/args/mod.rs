@@ -134,9 +134,16 @@ pub struct InfoArgs {
 pub struct ConvertArgs {
     #[command(flatten)]
     pub input: DataArgs,
-    /// File to write; its extensions decide format and compression
+    /// File to write; its extensions decide format and compression. A name that ends in .chunks becomes a folder of parts, made
+    /// to be read many times
     #[arg(value_name = "OUT", required = true)]
     pub output: PathBuf,
+    /// Write the rows in a random order that SEED decides
+    #[arg(long, value_name = "SEED")]
+    pub shuffle: Option<u64>,
+    /// Size of a part of a chunk folder, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub part_size: u32,
     #[command(flatten)]
     pub threads: ThreadArgs,
     #[command(flatten)]

@@ -18,8 +18,12 @@ pub fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     let spinner = Spinner::new(verbosity, &format!("converting {}", source.name));
     let name = source.name.clone();
     let (input, options) = source.into_parts();
-    let write_options =
-        WriteOptions { label_column: args.input.label_column.clone(), ..WriteOptions::default() };
+    let write_options = WriteOptions {
+        label_column: args.input.label_column.clone(),
+        shuffle: args.shuffle,
+        part_bytes: (args.part_size as usize) << 20,
+        ..WriteOptions::default()
+    };
     let done = convert(input, &options, &args.output, &write_options)?;
     drop(spinner);
     if verbosity == Verbosity::Verbose {

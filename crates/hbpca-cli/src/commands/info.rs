@@ -1,7 +1,10 @@
 //! `hbpca info`: what data or a model is like.
 
-use hbpca::{ColumnStatistics, Preprocessing};
-use hbpca_io::StoredModel;
+use std::path::Path;
+use std::time::Instant;
+
+use hbpca::{ColumnStatistics, Preprocessing, RowChunks};
+use hbpca_io::{ChunkFolder, Format, StoredModel};
 use serde::Serialize;
 
 use super::fit::preparation;
@@ -25,10 +28,19 @@ pub fn run(args: &InfoArgs) -> Result<Exit, Failure> {
                 output::print(&model_report(&stored, &name))
             }?;
         }
+        [path] if ChunkFolder::recognise(path) => {
+            let object = DataObject::of_chunks(path, (&args.preparation).into())?;
+            let name = path.display().to_string();
+            if args.json { json::print(&object) } else { output::print(&data_report(&object, &name)) }?;
+        }
         _ => {
             let loaded = Source::find(&args.data)?.read(Verbosity::from(&args.verbosity))?;
             let object = DataObject::of(&loaded, (&args.preparation).into())?;
-            if args.json { json::print(&object) } else { output::print(&data_report(&object, &loaded)) }?;
+            if args.json {
+                json::print(&object)
+            } else {
+                output::print(&data_report(&object, &loaded.name))
+            }?;
         }
     }
     Ok(Exit::Success)
@@ -76,7 +88,6 @@ impl DataObject {
         for l in 0..matrix.n_rows() {
             matrix.for_each_in_row(l, |_, x| nonzeros += usize::from(x != 0.0));
         }
-        let std: Vec<f64> = statistics.variance().iter().map(|v| v.sqrt()).collect();
         Ok(Self {
             n: matrix.n_rows(),
             d: matrix.n_cols(),
@@ -91,15 +102,53 @@ impl DataObject {
             labels: data.labels.is_some(),
             preprocessing,
             total_variance: preprocessing.row_map(&statistics).total_variance(),
-            columns: ColumnRanges {
-                constant: std.iter().filter(|s| **s <= 0.0).count(),
-                names: data.column_names.clone(),
-                min: range(statistics.min()),
-                max: range(statistics.max()),
-                mean: range(statistics.mean()),
-                std: range(&std),
-            },
+            columns: ColumnRanges::of(&statistics, data.column_names.clone()),
         })
+    }
+
+    /// From the manifest and the statistics of a chunk folder: its parts are not read.
+    fn of_chunks(path: &Path, preprocessing: Preprocessing) -> Result<Self, Failure> {
+        let clock = Instant::now();
+        let folder = ChunkFolder::open(path)?;
+        let statistics = folder.statistics()?;
+        let read_seconds = clock.elapsed().as_secs_f64();
+        let (n, d, nnz) = (folder.n_rows(), folder.n_cols(), folder.nnz());
+        let value = if folder.is_single() { 4 } else { 8 };
+        Ok(Self {
+            n,
+            d,
+            nnz,
+            nonzeros: folder.nonzeros(),
+            density: folder.nonzeros() as f64 / (n as f64 * d as f64),
+            format: Format::Chunks.to_string(),
+            storage: match (folder.is_sparse(), folder.is_single()) {
+                (false, true) => "dense f32",
+                (false, false) => "dense f64",
+                (true, true) => "sparse f32",
+                (true, false) => "sparse f64",
+            },
+            bytes_in_memory: if folder.is_sparse() { nnz * (value + 4) + 8 * (n + 1) } else { nnz * value },
+            bytes_read: 0,
+            read_seconds,
+            labels: folder.has_labels(),
+            preprocessing,
+            total_variance: preprocessing.row_map(&statistics).total_variance(),
+            columns: ColumnRanges::of(&statistics, folder.column_names().map(<[String]>::to_vec)),
+        })
+    }
+}
+
+impl ColumnRanges {
+    fn of(statistics: &ColumnStatistics, names: Option<Vec<String>>) -> Self {
+        let std: Vec<f64> = statistics.variance().iter().map(|v| v.sqrt()).collect();
+        Self {
+            constant: std.iter().filter(|s| **s <= 0.0).count(),
+            names,
+            min: range(statistics.min()),
+            max: range(statistics.max()),
+            mean: range(statistics.mean()),
+            std: range(&std),
+        }
     }
 }
 
@@ -107,7 +156,7 @@ fn range(values: &[f64]) -> [f64; 2] {
     values.iter().fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], x| [low.min(*x), high.max(*x)])
 }
 
-fn data_report(object: &DataObject, loaded: &Loaded) -> String {
+fn data_report(object: &DataObject, name: &str) -> String {
     let between = |[low, high]: [f64; 2]| format!("{} … {}", number::short(low), number::short(high));
     let columns = &object.columns;
     let names = columns.names.as_ref().map_or_else(
@@ -120,7 +169,7 @@ fn data_report(object: &DataObject, loaded: &Loaded) -> String {
     let mebibytes = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
     let read = (mebibytes(object.bytes_read), number::seconds(object.read_seconds));
     facts(&[
-        ("data", format!("{} ({})", loaded.name, object.format)),
+        ("data", format!("{name} ({})", object.format)),
         ("rows n", number::count(object.n)),
         (
             "columns d",

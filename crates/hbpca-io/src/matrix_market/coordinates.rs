@@ -1,127 +1,95 @@
-//! Lines `row column value` into entries, and entries into compressed rows.
+//! Lines `row column value` into entries.
 //!
 //! Most files list their entries by rows, so rows are kept as runs: neither is a row number parsed again where
 //! the line before had the same one, nor are row numbers stored where they ascend.
 
 use super::header::{Header, Symmetry, coordinate};
+use super::listed::{Parsed, Place};
 use super::{next_line, rounded, skip_blanks, word};
 use crate::Precision;
-use crate::block::{RowBlock, Values};
-use crate::sparse::{Entries, compressed};
 use crate::text::{Fault, digits, number, token};
 
-/// Entries in the order of the file.
-pub(super) struct Listed {
-    /// Each row in turn with how many entries of it follow each other.
-    runs: Vec<(u32, u32)>,
-    columns: Vec<u32>,
-    values: Values,
-}
-
-impl Listed {
-    /// Room for what the header promises, if the size of the file vouches for it.
-    pub(super) fn new(header: Header, size_is_known: bool) -> Self {
-        let room = if size_is_known { header.n_listed as usize } else { 0 };
-        Self {
-            runs: Vec::new(),
-            columns: Vec::with_capacity(room),
-            values: Values::F32(Vec::with_capacity(room)),
-        }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.columns.len()
-    }
-
-    pub(super) fn append(&mut self, more: Self) {
-        self.runs.extend_from_slice(&more.runs);
-        self.columns.extend_from_slice(&more.columns);
-        self.values.append(more.values);
-    }
-
-    /// The rows of the matrix; symmetric ones are completed.
-    pub(super) fn into_block(self, header: Header) -> RowBlock {
-        let n_rows = header.n_rows as usize;
-        if header.symmetry != Symmetry::General || !self.runs.is_sorted_by_key(|run| run.0) {
-            let mut entries = self.into_entries(n_rows);
-            complete(&mut entries, header.symmetry);
-            return entries.into_block();
-        }
-        let mut starts = vec![0_usize; n_rows + 1];
-        for &(row, n) in &self.runs {
-            starts[row as usize + 1] += n as usize;
-        }
-        drop(self.runs);
-        for l in 0..n_rows {
-            starts[l + 1] += starts[l];
-        }
-        compressed(starts, self.columns, self.values)
-    }
-
-    fn into_entries(self, n_rows: usize) -> Entries {
-        let mut rows = Vec::with_capacity(self.columns.len());
-        for (row, n) in self.runs {
-            rows.resize(rows.len() + n as usize, row);
-        }
-        Entries { n_rows, rows, columns: self.columns, values: self.values }
-    }
-}
-
-/// Adds the mirror of every entry off the diagonal.
-fn complete(entries: &mut Entries, symmetry: Symmetry) {
-    if symmetry == Symmetry::General {
-        return;
-    }
-    let sign = if symmetry == Symmetry::Skew { -1.0 } else { 1.0 };
-    for at in 0..entries.rows.len() {
-        let (row, column) = (entries.rows[at], entries.columns[at]);
-        if row != column {
-            entries.rows.push(column);
-            entries.columns.push(row);
-            match &mut entries.values {
-                Values::F32(x) => x.push(sign as f32 * x[at]),
-                Values::F64(x) => x.push(sign * x[at]),
+/// Parses a piece of whole lines into its place.
+pub(super) fn parse(
+    piece: &[u8],
+    place: Place<'_>,
+    header: Header,
+    precision: Precision,
+) -> Result<Parsed, Fault> {
+    // Other kinds need checks or a rounding of their own.
+    let plain = !header.pattern && header.symmetry != Symmetry::Skew && precision != Precision::F32;
+    let lines = Lines { piece, header, precision, plain };
+    let mut state = State { at: 0, n_entries: 0, runs: Vec::new() };
+    let mut doubles = None;
+    match place {
+        Place::Double(columns, values) => lines.read(&mut state, columns, values)?,
+        Place::Single(columns, values) => {
+            lines.read(&mut state, columns, values)?;
+            if state.at < piece.len() {
+                let mut wide: Vec<f64> = values.iter().copied().map(f64::from).collect();
+                lines.read(&mut state, columns, &mut wide)?;
+                doubles = Some(wide);
             }
         }
     }
+    Ok(Parsed { runs: state.runs, n_entries: state.n_entries, doubles, length: piece.len() })
 }
 
-/// The entries of a piece of whole lines.
-pub(super) fn parse(piece: &[u8], header: Header, precision: Precision) -> Result<Listed, Fault> {
-    let room = piece.len() / 8;
-    let mut lines = Lines {
-        piece,
-        header,
-        precision,
-        runs: Vec::new(),
-        columns: Vec::with_capacity(room),
-        values: Vec::with_capacity(room),
-    };
-    // Other kinds need checks or a rounding of their own.
-    let plain = !header.pattern && header.symmetry != Symmetry::Skew && precision != Precision::F32;
-    let mut i = 0;
-    loop {
-        if plain {
-            i = lines.plain(i);
-        }
-        i = next_line(piece, i);
-        if i >= piece.len() {
-            break;
-        }
-        i = lines.any(i)?;
+/// A type of value in memory.
+trait Stored: Copy {
+    /// The value, if the type holds it exactly.
+    fn exactly(value: f64) -> Option<Self>;
+}
+
+impl Stored for f64 {
+    #[inline(always)]
+    fn exactly(value: f64) -> Option<Self> {
+        Some(value)
     }
-    let Lines { runs, columns, values, .. } = lines;
-    Ok(Listed { runs, columns, values: Values::from_text(values, precision) })
 }
 
-/// The lines of a piece, as they are parsed.
+impl Stored for f32 {
+    #[inline(always)]
+    fn exactly(value: f64) -> Option<Self> {
+        let single = value as f32;
+        (f64::from(single).to_bits() == value.to_bits()).then_some(single)
+    }
+}
+
+/// How far a piece was parsed.
+struct State {
+    at: usize,
+    n_entries: usize,
+    runs: Vec<(u32, u32)>,
+}
+
+impl State {
+    /// Counts `n` more entries of the row, in a new run if another row came before.
+    fn count(&mut self, row: u32, n: usize) {
+        self.n_entries += n;
+        match self.runs.last_mut() {
+            // A piece holds far fewer than 2³² entries.
+            Some(last) if last.0 == row => last.1 += n as u32,
+            _ if n > 0 => self.runs.push((row, n as u32)),
+            _ => {}
+        }
+    }
+}
+
+/// The lines of a piece.
 struct Lines<'a> {
     piece: &'a [u8],
     header: Header,
     precision: Precision,
-    runs: Vec<(u32, u32)>,
-    columns: Vec<u32>,
-    values: Vec<f64>,
+    /// Whether lines may be as [`Lines::read_plain`] wants them.
+    plain: bool,
+}
+
+/// An entry, counted from 0.
+struct Entry {
+    row: u32,
+    column: u32,
+    value: f64,
 }
 
 /// How a line starts: its row and the blank after it.
@@ -147,56 +115,77 @@ impl RowText {
 }
 
 impl Lines<'_> {
-    /// Parses plain lines, and says where it stopped: at the first line of another kind, or near the end.
+    /// Parses lines up to the end, or up to a value that `T` does not hold exactly. There is room for every line.
+    fn read<T: Stored>(&self, state: &mut State, columns: &mut [u32], values: &mut [T]) -> Result<(), Fault> {
+        loop {
+            if self.plain {
+                self.read_plain(state, columns, values);
+            }
+            state.at = next_line(self.piece, state.at);
+            if state.at >= self.piece.len() {
+                return Ok(());
+            }
+            let (entry, next) = self.any(state.at)?;
+            let Some(value) = T::exactly(entry.value) else { return Ok(()) };
+            columns[state.n_entries] = entry.column;
+            values[state.n_entries] = value;
+            state.count(entry.row, 1);
+            state.at = next;
+        }
+    }
+
+    /// Parses plain lines, up to the first line of another kind, or near the end.
     ///
-    /// A plain line is what programs write: one blank between row, column and value, none elsewhere, a column
-    /// of few digits and a [short number](token::short_number).
-    fn plain(&mut self, mut i: usize) -> usize {
+    /// A plain line is what programs write: one blank between row, column and value, none elsewhere, and a row
+    /// and a column of few digits.
+    fn read_plain<T: Stored>(&self, state: &mut State, columns: &mut [u32], values: &mut [T]) {
+        let (columns, values) = (&mut columns[state.n_entries..], &mut values[state.n_entries..]);
         // No text fits the first one, because its byte is outside of its mask.
         let mut row_text = RowText { bytes: 1, mask: 0, length: 0 };
-        let mut run_start = self.columns.len();
-        while let Some(text) = digits::word(self.piece, i) {
+        let (mut row, mut run_start) = (0, 0);
+        let mut n = 0;
+        let mut at = state.at;
+        for (column_place, value_place) in columns.iter_mut().zip(values) {
+            let Some(text) = digits::word(self.piece, at) else { break };
             if text & row_text.mask != row_text.bytes {
-                let Some((row, new)) = RowText::new(text, self.header.n_rows) else { break };
-                self.end_run(run_start);
-                run_start = self.columns.len();
-                self.runs.push((row, 0));
-                row_text = new;
+                let Some((new_row, new_text)) = RowText::new(text, self.header.n_rows) else { break };
+                state.count(row, n - run_start);
+                (row, row_text, run_start) = (new_row, new_text, n);
             }
-            let Some((column, value, length)) = self.column_and_value(i + row_text.length) else { break };
-            self.columns.push(column);
-            self.values.push(value);
-            i += row_text.length + length + 1;
+            let Some((column, value, length)) = self.column_and_value(at + row_text.length) else { break };
+            let Some(value) = T::exactly(value) else { break };
+            (*column_place, *value_place) = (column, value);
+            n += 1;
+            at += row_text.length + length + 1;
         }
-        self.end_run(run_start);
-        i
+        state.count(row, n - run_start);
+        state.at = at;
     }
 
     /// Column, value and length of the rest of a plain line.
     #[inline(always)]
     fn column_and_value(&self, at: usize) -> Option<(u32, f64, usize)> {
-        let window = self.piece.get(at..)?.first_chunk::<32>()?;
+        let window = self.piece.get(at..)?.first_chunk::<48>()?;
+        if let Some((column, value, length)) = digits::two_short_numbers(digits::word(window, 0)?) {
+            let known = column > 0 && column <= self.header.n_columns;
+            return known.then(|| (column as u32 - 1, value.cast_signed() as f64, length));
+        }
         let length = digits::short_line_length(window)?;
         let (column, n) = digits::leading_digits(digits::word(window, 0)?);
         if column == 0 || column > self.header.n_columns || window[n] != b' ' {
             return None;
         }
-        Some((column as u32 - 1, token::short_number(window, n + 1, length)?, length))
+        // What is longer may have more digits than a short number: one way for all such lines can be predicted.
+        let value = if length - n <= 9 {
+            token::short_number(window, n + 1, length)?
+        } else {
+            number::parse(self.piece, at + n + 1).filter(|&(_, end)| end == at + length)?.0
+        };
+        Some((column as u32 - 1, value, length))
     }
 
-    /// Counts the entries from number `start` on into the last run, which is dropped if it has none.
-    fn end_run(&mut self, start: usize) {
-        if let Some(last) = self.runs.last_mut() {
-            // A piece holds far fewer than 2³² entries.
-            last.1 += (self.columns.len() - start) as u32;
-            if last.1 == 0 {
-                self.runs.pop();
-            }
-        }
-    }
-
-    /// Parses any line and says where it ends.
-    fn any(&mut self, i: usize) -> Result<usize, Fault> {
+    /// Parses any line and says where the next one starts.
+    fn any(&self, i: usize) -> Result<(Entry, usize), Fault> {
         let (piece, header) = (self.piece, self.header);
         let wrong = |at: usize, what: &str, bound: u64| Fault::new(at, expected(piece, at, what, bound));
         let Some((row, end)) = coordinate(piece, i, header.n_rows) else {
@@ -224,13 +213,7 @@ impl Lines<'_> {
         if row == column && header.symmetry == Symmetry::Skew && value != 0.0 {
             return Err(Fault::new(i, "the diagonal of a skew-symmetric matrix is zero"));
         }
-        match self.runs.last_mut() {
-            Some(last) if last.0 == row => last.1 += 1,
-            _ => self.runs.push((row, 1)),
-        }
-        self.columns.push(column);
-        self.values.push(value);
-        Ok(i + 1)
+        Ok((Entry { row, column, value }, i + 1))
     }
 }
 

@@ -5,12 +5,13 @@
 
 mod coordinates;
 mod header;
+mod listed;
 mod write;
 
 pub(crate) use write::{ArraySink, CoordinateSink};
 
-use coordinates::Listed;
 use header::{Header, Listing, Symmetry};
+use listed::Listed;
 
 use crate::binary::refuse_absurd_rows;
 use crate::block::{RowBlock, Values};
@@ -60,24 +61,24 @@ impl MatrixMarketSource {
 
     fn read_coordinates(&mut self) -> Result<RowBlock, ReadError> {
         let (header, precision) = (self.header, self.precision);
-        let mut listed = Listed::new(header, self.size.is_some());
-        let mut text_bytes = 0;
-        let parse = |piece: &[u8]| {
-            coordinates::parse(piece, header, precision).map(|entries| (piece.len() as u64, entries))
-        };
-        let mut append = |listed: &mut Listed, pieces: Vec<(u64, Listed)>| {
-            for (length, piece) in pieces {
-                text_bytes += length;
-                listed.append(piece);
+        let mut listed = Listed::new(header, self.size.is_some(), precision);
+        while listed.len() as u128 <= header.n_listed {
+            let mut sizes = Vec::new();
+            let pieces = self.text.parse_into(
+                |n_lines| {
+                    sizes.extend_from_slice(n_lines);
+                    listed.places(n_lines)
+                },
+                |piece, place| coordinates::parse(piece, place, header, precision),
+            )?;
+            if pieces.is_empty() {
+                break;
             }
-        };
-        let mut pieces = self.text.parse(parse)?;
-        while !pieces.is_empty() && listed.len() as u128 <= header.n_listed {
-            let ((), next) = rayon::join(|| append(&mut listed, pieces), || self.text.parse(parse));
-            pieces = next?;
+            listed.accept(pieces, &sizes);
         }
         self.check_count(listed.len())?;
-        refuse_absurd_rows(header.n_rows as usize, self.size.unwrap_or(text_bytes), &self.name)?;
+        let bytes = self.size.unwrap_or(listed.text_bytes);
+        refuse_absurd_rows(header.n_rows as usize, bytes, &self.name)?;
         Ok(listed.into_block(header))
     }
 

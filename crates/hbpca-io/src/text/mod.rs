@@ -3,6 +3,7 @@
 //! While one chunk is parsed by all threads, one of them fetches the next. Pieces depend on the text only,
 //! so that results and messages are the same for any number of threads.
 
+mod decimal;
 pub(crate) mod digits;
 pub(crate) mod number;
 pub(crate) mod token;
@@ -14,9 +15,9 @@ use rayon::prelude::*;
 use crate::ReadError;
 
 /// Bytes fetched at a time.
-const CHUNK: usize = 1 << 20;
+const CHUNK: usize = 512 << 10;
 /// Bytes parsed by one task: small enough to stay in cache, large enough to be worth a task.
-const PIECE: usize = 64 << 10;
+const PIECE: usize = 32 << 10;
 
 /// Something wrong at byte `at` of a piece.
 #[derive(Debug)]
@@ -47,6 +48,8 @@ pub(crate) struct TextChunks {
     record_end: RecordEnd,
     /// The chunk to parse next, if it was fetched; it ends with a line end.
     ready: Option<Vec<u8>>,
+    /// Bytes at the start of `ready` that are not to be parsed.
+    skipped: usize,
     /// The start of a record whose end was not yet fetched.
     carry: Vec<u8>,
     /// The memory of a chunk that was parsed.
@@ -62,6 +65,7 @@ impl TextChunks {
             reader,
             record_end,
             ready: None,
+            skipped: 0,
             carry: Vec::new(),
             spare: Vec::new(),
             lines_before: 0,
@@ -79,10 +83,9 @@ impl TextChunks {
 
     /// Leaves out the first `n` bytes of the chunk that was peeked at, which must be whole lines.
     pub(crate) fn skip(&mut self, n: usize) {
-        if let Some(ready) = &mut self.ready {
-            let n = n.min(ready.len());
-            self.lines_before += count_lines(&ready[..n]);
-            ready.drain(..n);
+        if let Some(ready) = &self.ready {
+            self.skipped = n.min(ready.len());
+            self.lines_before += count_lines(&ready[..self.skipped]) as u64;
         }
     }
 
@@ -90,6 +93,7 @@ impl TextChunks {
     pub(crate) fn set_record_end(&mut self, record_end: RecordEnd) -> Result<(), ReadError> {
         self.record_end = record_end;
         if let Some(mut ready) = self.ready.take() {
+            ready.drain(..std::mem::take(&mut self.skipped));
             ready.append(&mut self.carry);
             self.carry = ready;
             self.ready = Some(self.fetch()?);
@@ -102,32 +106,41 @@ impl TextChunks {
         &mut self,
         parse: impl Fn(&[u8]) -> Result<T, Fault> + Sync,
     ) -> Result<Vec<T>, ReadError> {
+        self.parse_into(|n_lines| vec![(); n_lines.len()], |piece, ()| parse(piece))
+    }
+
+    /// Parses the next chunk into places made for it: `places` is told how many lines each piece has.
+    pub(crate) fn parse_into<P: Send, T: Send>(
+        &mut self,
+        places: impl FnOnce(&[usize]) -> Vec<P>,
+        parse: impl Fn(&[u8], P) -> Result<T, Fault> + Sync,
+    ) -> Result<Vec<T>, ReadError> {
         let chunk = match self.ready.take() {
             Some(chunk) => chunk,
             None => self.fetch()?,
         };
+        let text = &chunk[std::mem::take(&mut self.skipped)..];
         if chunk.is_empty() {
             return Ok(Vec::new());
         }
-        let pieces = cut(&chunk, self.record_end);
+        let pieces = cut(text, self.record_end);
+        let n_lines: Vec<usize> = pieces.par_iter().map(|piece| count_lines(piece)).collect();
+        let places = places(&n_lines);
         let (next, parsed) = rayon::join(
             || self.fetch(),
             || {
-                let read = |piece: &&[u8]| {
-                    let parsed = parse(piece);
-                    // Now that the piece is in cache.
-                    (count_lines(piece), parsed)
-                };
-                pieces.par_iter().map(read).collect::<Vec<_>>()
+                // One by one: with two threads, larger shares would leave one of them waiting at the end of every chunk.
+                let work = pieces.par_iter().zip(places).with_max_len(1);
+                work.map(|(piece, place)| parse(piece, place)).collect::<Vec<_>>()
             },
         );
         let mut values = Vec::with_capacity(parsed.len());
-        for (piece, (n_lines, parsed)) in pieces.iter().zip(parsed) {
+        for ((piece, n_lines), parsed) in pieces.iter().zip(n_lines).zip(parsed) {
             match parsed {
                 Ok(value) => values.push(value),
                 Err(fault) => return Err(self.at(piece, &fault)),
             }
-            self.lines_before += n_lines;
+            self.lines_before += n_lines as u64;
         }
         self.ready = Some(next?);
         self.spare = chunk;
@@ -140,7 +153,7 @@ impl TextChunks {
         let line_start = memchr::memrchr(b'\n', before).map_or(0, |i| i + 1);
         ReadError::Text {
             file: self.file.clone(),
-            line: self.lines_before + count_lines(before) + 1,
+            line: self.lines_before + count_lines(before) as u64 + 1,
             column: String::from_utf8_lossy(&before[line_start..]).chars().count() as u64 + 1,
             message: fault.message.clone(),
         }
@@ -192,8 +205,8 @@ fn read_full(reader: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-fn count_lines(bytes: &[u8]) -> u64 {
-    memchr::memchr_iter(b'\n', bytes).count() as u64
+fn count_lines(bytes: &[u8]) -> usize {
+    memchr::memchr_iter(b'\n', bytes).count()
 }
 
 /// The byte after the last record's end.

@@ -1,29 +1,30 @@
 //! Decimal numbers from bytes, correctly rounded.
 
+use super::decimal::scaled;
 use super::digits::{SHORT_POWERS, leading_digits, read_digits, word};
 
-/// Powers of ten that are exact in f64.
-pub(super) const POWERS: [f64; 23] = [
-    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
-    1e19, 1e20, 1e21, 1e22,
-];
-
 /// The finite number that starts at `at`, and where it ends; `None` if there is no finite number.
-///
-/// Digits m·10ᵉ with m ≤ 2⁵³ and |e| ≤ 22 are one exact product or quotient of two exact f64, hence
-/// correctly rounded; everything else goes to the general algorithm.
 #[inline(always)]
 pub(crate) fn parse(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
-    short(bytes, at).or_else(|| long(bytes, at))
+    match short(bytes, at) {
+        Some(found) => Some(found),
+        None => long(bytes, at),
+    }
 }
 
-/// A number of at most seven digits before the point and seven after it, an exponent of at most two digits,
-/// and 32 bytes to look at. The sign and the numbers of digits, which cannot be predicted, cost no branch.
+/// A number of at most seven digits before the point and sixteen after it (nineteen in all), an exponent of at
+/// most two digits, and 40 bytes to look at. The sign and the numbers of digits, which cannot be predicted, cost
+/// no branch, except that more than seven digits after the point take a second look.
 #[inline(always)]
 fn short(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
-    let window = bytes.get(at..)?.first_chunk::<32>()?;
+    let window = bytes.get(at..)?.first_chunk::<40>()?;
     let negative = usize::from(window[0] == b'-');
-    let (whole, n_whole) = leading_digits(word(window, negative)?);
+    let first = window[negative].wrapping_sub(b'0');
+    let (whole, n_whole) = if window[negative + 1] == b'.' && first <= 9 {
+        (u64::from(first), 1)
+    } else {
+        leading_digits(word(window, negative)?)
+    };
     let point = negative + n_whole;
     if n_whole == 8 {
         return None;
@@ -31,40 +32,43 @@ fn short(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
     let (mut mantissa, mut n_fraction, mut end) = (whole, 0, point);
     if window[point] == b'.' {
         let (fraction, n) = leading_digits(word(window, point + 1)?);
-        if n == 8 {
-            return None;
-        }
         mantissa = whole * SHORT_POWERS[n] + fraction;
-        (n_fraction, end) = (n, point + 1 + n);
+        n_fraction = n;
+        if n == 8 {
+            let (fraction, n) = leading_digits(word(window, point + 9)?);
+            if n_whole + 8 + n > 19 || (n == 8 && window[point + 17].is_ascii_digit()) {
+                return None;
+            }
+            mantissa = mantissa * SHORT_POWERS[n] + fraction;
+            n_fraction += n;
+        }
+        end = point + 1 + n_fraction;
     }
     if n_whole + n_fraction == 0 {
         return None;
     }
-    let (mut up, mut down) = (0, n_fraction);
-    if matches!(window[end], b'e' | b'E') {
+    let mut exponent = -(n_fraction.cast_signed() as i64);
+    if window[end] | 0x20 == b'e' {
         let sign = window[end + 1];
         let first = end + 1 + usize::from(matches!(sign, b'-' | b'+'));
-        let (power, n) = leading_digits(word(window, first)?);
-        if n == 0 || n > 2 {
+        let digit = |i: usize| window[i].wrapping_sub(b'0');
+        let mut power = i64::from(digit(first));
+        end = first + 1;
+        if digit(end) <= 9 {
+            power = 10 * power + i64::from(digit(end));
+            end += 1;
+        }
+        if digit(first) > 9 || digit(end) <= 9 {
             return None;
         }
-        end = first + n;
-        let power = power as usize;
-        if sign == b'-' {
-            down += power;
-        } else {
-            (up, down) = (power.saturating_sub(down), down.saturating_sub(power));
-        }
+        exponent += if sign == b'-' { -power } else { power };
     }
-    // Below 10¹⁴, hence exact as f64; one of the two powers is 1, hence a single rounding.
-    let mut value = mantissa.cast_signed() as f64;
-    if up + down > 0 {
-        value = value * POWERS.get(up)? / POWERS.get(down)?;
-    }
+    let value = scaled(mantissa, exponent)?;
     Some((f64::from_bits(value.to_bits() | (negative as u64) << 63), at + end))
 }
 
 /// Any number.
+#[inline(never)]
 fn long(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
     let rest = bytes.get(at..)?;
     let mut i = usize::from(matches!(rest.first(), Some(b'-' | b'+')));
@@ -95,11 +99,11 @@ fn long(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
             i = end;
         }
     }
-    let magnitude = if n_digits <= 19 && mantissa <= 1 << 53 && exponent.unsigned_abs() <= 22 {
-        let power = POWERS[exponent.unsigned_abs() as usize];
-        if exponent < 0 { mantissa as f64 / power } else { mantissa as f64 * power }
-    } else {
-        general(&rest[start..i])?
+    // Nineteen digits do not overflow 64 bits.
+    let fast = if n_digits <= 19 { scaled(mantissa, exponent) } else { None };
+    let magnitude = match fast {
+        Some(magnitude) => magnitude,
+        None => general(&rest[start..i])?,
     };
     Some((if negative { -magnitude } else { magnitude }, at + i))
 }

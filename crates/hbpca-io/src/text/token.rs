@@ -1,13 +1,13 @@
 //! A number whose end is known beforehand.
 
+use super::decimal::POWERS;
 use super::digits::{digits_value, not_digits, word};
-use super::number::POWERS;
 
 /// The number that fills bytes `start..end` of `window`, if it is short: an optional minus, at most seven digits
 /// with a point among them or none, and an exponent of at most two digits. Anything else is left to
 /// [`number::parse`](super::number::parse).
 #[inline(always)]
-pub(crate) fn short_number(window: &[u8; 32], start: usize, end: usize) -> Option<f64> {
+pub(crate) fn short_number(window: &[u8; 48], start: usize, end: usize) -> Option<f64> {
     let negative = usize::from(*window.get(start)? == b'-');
     let start = start + negative;
     let length = end.checked_sub(start)?;
@@ -47,7 +47,7 @@ pub(crate) fn short_number(window: &[u8; 32], start: usize, end: usize) -> Optio
 
 /// The power after an `e` at byte `at`: one or two digits that end at `end`, with or without a sign.
 #[inline(always)]
-fn exponent(window: &[u8; 32], at: usize, end: usize) -> Option<isize> {
+fn exponent(window: &[u8; 48], at: usize, end: usize) -> Option<isize> {
     let sign = *window.get(at + 1)?;
     let signed = matches!(sign, b'-' | b'+');
     let n = end.checked_sub(at + 1 + usize::from(signed))?;
@@ -67,7 +67,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn short(text: &str, before: usize) -> Option<f64> {
-        let mut window = [b'7'; 32];
+        let mut window = [b'7'; 48];
         window[before..before + text.len()].copy_from_slice(text.as_bytes());
         window[before + text.len()] = b'\n';
         short_number(&window, before, before + text.len())

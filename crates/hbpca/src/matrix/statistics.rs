@@ -297,6 +297,34 @@ impl ColumnStatistics {
         Ok(())
     }
 
+    /// The statistics of `n_rows` rows that were computed before, `variance` with denominator n.
+    pub fn from_columns(
+        n_rows: usize,
+        mean: Vec<f64>,
+        variance: &[f64],
+        min: Vec<f64>,
+        max: Vec<f64>,
+    ) -> Result<Self, Error> {
+        let d = mean.len();
+        if n_rows == 0 || d == 0 {
+            return Err(Error::Empty { n: n_rows, d });
+        }
+        for (what, found) in [("variances", variance.len()), ("minima", min.len()), ("maxima", max.len())] {
+            if found != d {
+                return Err(Error::shape(format!("column {what}"), d, found));
+            }
+        }
+        let in_order =
+            |j: usize| mean[j].is_finite() && min[j] <= max[j] && (0.0..f64::INFINITY).contains(&variance[j]);
+        if let Some(j) = (0..d).find(|&j| !in_order(j)) {
+            let value = format!("mean {}, variance {}, range {} … {}", mean[j], variance[j], min[j], max[j]);
+            let advice = format!("no column has these (column {j}, counted from 0)");
+            return Err(Error::parameter("statistics", value, advice));
+        }
+        let weight = n_rows as f64;
+        Ok(Self { n_rows, weight, mean, squares: variance.iter().map(|v| v * weight).collect(), min, max })
+    }
+
     /// As one flat list of numbers, for sending to other machines.
     pub(crate) fn to_flat(&self) -> Vec<f64> {
         let head = [self.n_rows as f64, self.weight];
@@ -347,6 +375,25 @@ mod tests {
         assert_eq!(s.mean(), [3.0, 5.0]);
         assert_eq!(s.variance(), [14.0 / 3.0, 0.0]); // ((−2)² + (−1)² + 3²) / 3
         assert_eq!((s.min(), s.max()), (&[1.0, 5.0][..], &[6.0, 5.0][..]));
+    }
+
+    #[test]
+    fn statistics_come_back_from_their_columns() {
+        let s = ColumnStatistics::new(&dense(&[&[1.0, 5.0], &[2.0, 5.0], &[6.0, 5.0], &[0.0, 5.0]])).unwrap();
+        let columns = |variance: &[f64], max: &[f64]| {
+            ColumnStatistics::from_columns(4, s.mean().to_vec(), variance, s.min().to_vec(), max.to_vec())
+        };
+        // n = 4: dividing by it and multiplying again is exact.
+        assert_eq!(columns(&s.variance(), s.max()).unwrap(), s);
+        assert!(
+            columns(&[1.0], s.max()).unwrap_err().to_string().contains("column variances: 1 given where 2")
+        );
+        for (variance, max) in
+            [([1.0, f64::NAN], [6.0, 5.0]), ([1.0, 0.0], [6.0, 4.0]), ([-1.0, 0.0], [6.0, 5.0])]
+        {
+            assert!(columns(&variance, &max).unwrap_err().to_string().contains("no column has these"));
+        }
+        assert!(ColumnStatistics::from_columns(0, vec![], &[], vec![], vec![]).is_err());
     }
 
     #[test]
