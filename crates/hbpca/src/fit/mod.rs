@@ -396,7 +396,9 @@ impl FitConfig {
         let epoch = || Epoch::new(self.epoch);
         let sampler = || Sampler::in_runs(n, self.batch.rows(n)?, run, self.replacement, self.seed);
         Ok(match self.solver {
-            SolverKind::Covariance => Box::new(CovarianceSolver::new(d, self.k)?),
+            SolverKind::Covariance => {
+                Box::new(CovarianceSolver::new(d, self.k)?.within(self.limits.max_passes))
+            }
             SolverKind::Auto | SolverKind::Krylov => {
                 let sizes = KrylovSizes::suiting(self.k);
                 Box::new(Krylov::new(d, self.k, sizes, self.seed, self.start.as_ref())?)

@@ -32,6 +32,8 @@ pub struct CovarianceSolver {
     next: Next,
     /// What a look reads.
     passes: u64,
+    /// What it may read.
+    max_passes: f64,
 }
 
 impl CovarianceSolver {
@@ -39,7 +41,23 @@ impl CovarianceSolver {
     pub fn new(d: usize, k: usize) -> Result<Self, Error> {
         super::check_components(k, d)?;
         let (vectors, images) = (Block::zeros(d, k), Block::zeros(d, k));
-        Ok(Self { k, vectors, images, image_error: 0.0, next: Next::Unknown, passes: 1 })
+        Ok(Self {
+            k,
+            vectors,
+            images,
+            image_error: 0.0,
+            next: Next::Unknown,
+            passes: 1,
+            max_passes: f64::INFINITY,
+        })
+    }
+}
+
+impl CovarianceSolver {
+    /// Decomposes AAᵀ of wide data only where a look may read so much.
+    #[must_use]
+    pub fn within(self, max_passes: f64) -> Self {
+        Self { max_passes, ..self }
     }
 }
 
@@ -125,7 +143,9 @@ impl Solver for CovarianceSolver {
 
     fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         let (d, k) = (operator.dim(), self.k);
-        if let Some(found) = operator.spectrum_from_rows(k)? {
+        if self.max_passes >= (RowSpectrum::PASSES + 1) as f64
+            && let Some(found) = operator.spectrum_from_rows(k)?
+        {
             return self.take(&found, operator);
         }
         let mut c = Block::zeros(0, 0);
