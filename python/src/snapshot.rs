@@ -62,6 +62,7 @@ impl<'a> Snapshots<'a> {
             passes: record.passes,
             full_passes: record.full_passes,
             statistics_passes: 1.0,
+            bytes_read: 0,
             seconds: record.seconds,
             seed: self.config.seed,
             threads: self.config.threads,

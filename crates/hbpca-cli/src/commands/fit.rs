@@ -11,21 +11,21 @@ use crate::output::say::{self, Verbosity};
 use crate::output::table::{Side, Table};
 use crate::output::trace::Trace;
 use crate::output::{self, json, number, warnings};
-use crate::plan::{self, FitPlan, Place, Source, Streamed};
+use crate::plan::{self, FitPlan, Source, Streamed};
 
 /// Runs `hbpca fit`.
 pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
     plan::use_threads(&args.threads)?;
-    let FitPlan { source, place, config, solver_flags, model, mut trace, json, verbosity } =
+    let FitPlan { source, streamed, config, solver_flags, model, mut trace, json, verbosity } =
         FitPlan::new(args)?;
     let limits = &config.limits;
     let mut progress = Progress::new(verbosity, limits.tol, limits.max_passes, limits.max_seconds);
     let meter = progress.meter();
     let mut observers: Vec<&mut (dyn Observer + Send)> = vec![&mut progress];
     observers.extend(trace.as_mut().map(|trace| trace as &mut (dyn Observer + Send)));
-    let (fit, about) = match place {
-        Place::Memory => in_memory(source, &config, &mut observers, verbosity)?,
-        Place::Disk(streamed) => from_disk(source, streamed, &config, &mut observers, meter, verbosity)?,
+    let (fit, about) = match streamed {
+        None => in_memory(source, &config, &mut observers, verbosity)?,
+        Some(streamed) => from_disk(source, streamed, &config, &mut observers, meter, verbosity)?,
     };
 
     // Files first: a reader of the table that went away must not cost the model.

@@ -1,9 +1,9 @@
 //! The plan of `hbpca fit`.
 
 use hbpca::{Batch, FitConfig, Limits, MomentumChoice, SolverKind};
-use hbpca_io::OutputFile;
+use hbpca_io::{OutputFile, Place};
 
-use super::{Place, SolverFlags, Source, create, open_model};
+use super::{SolverFlags, Source, Streamed, create, open_model};
 use crate::args::{FitArgs, HowMany, MomentumArg, StepSize};
 use crate::exit::Failure;
 use crate::output::number;
@@ -14,8 +14,8 @@ use crate::output::trace::Trace;
 pub struct FitPlan {
     /// The data.
     pub source: Source,
-    /// Whether it is loaded or stays on disk.
-    pub place: Place,
+    /// The data where it stays on disk.
+    pub streamed: Option<Streamed>,
     /// The choices.
     pub config: FitConfig,
     /// Flags that only some solvers look at.
@@ -39,10 +39,13 @@ impl FitPlan {
         if let Some(path) = &args.start {
             config.start = Some(open_model(path)?.model.vectors());
         }
-        let place = Place::decide(&source, &config, args.memory)?;
+        let streamed = match source.place(args.memory)? {
+            Place::Memory => None,
+            Place::Disk { rows, memory } => Some(Streamed::plan(rows, &config, memory, &source.name)?),
+        };
         Ok(Self {
             source,
-            place,
+            streamed,
             solver_flags: SolverFlags::given(args),
             config,
             model: args.output.as_deref().map(create).transpose()?,

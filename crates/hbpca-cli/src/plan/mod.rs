@@ -1,15 +1,15 @@
 //! What was typed, made sense of: parameters checked, inputs found, outputs begun — all before any work.
 
 mod fit;
-mod place;
 mod solver_flags;
 mod source;
+mod streamed;
 mod table_output;
 
 pub use fit::{FitPlan, refuse_huge_covariance};
-pub use place::{Place, Streamed};
 pub use solver_flags::SolverFlags;
 pub use source::{Loaded, Source, kind};
+pub use streamed::Streamed;
 pub use table_output::{TableOutput, known_format};
 
 use std::path::Path;

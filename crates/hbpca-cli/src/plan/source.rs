@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use hbpca::Matrix;
-use hbpca_io::{ColumnRef, Data, Input, ReadOptions, Storage};
+use hbpca_io::{ByteSize, ColumnRef, Data, Input, Place, ReadOptions};
 
 use crate::args::DataArgs;
 use crate::exit::Failure;
@@ -69,9 +69,9 @@ impl Source {
         (self.input, self.options)
     }
 
-    /// Whether the data could be read in pieces.
-    pub fn storage(&self) -> Result<Storage, Failure> {
-        Ok(hbpca_io::on_disk(&self.input, &self.options)?)
+    /// Whether the data is read into memory or stays on disk.
+    pub fn place(&self, memory: Option<ByteSize>) -> Result<Place, Failure> {
+        Ok(hbpca_io::place(&self.input, &self.options, memory)?)
     }
 
     /// Reads everything.

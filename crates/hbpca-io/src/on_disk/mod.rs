@@ -5,6 +5,7 @@
 
 mod csr;
 mod npy;
+mod place;
 mod watched;
 
 use std::fs;
@@ -20,6 +21,7 @@ use crate::{Format, Input, Precision, ReadError, ReadOptions};
 
 use csr::CsrOnDisk;
 use npy::NpyOnDisk;
+pub use place::{Place, place};
 
 /// Rows on disk whose chunks can be cut anew.
 pub trait OnDisk: RowChunks {
