@@ -43,7 +43,7 @@ pub fn fit(
     let weights = weights.as_ref().map(contiguous).transpose()?;
     let mut config = settings.config()?;
     let matrix;
-    let (data, shape) = match on_disk(py, &rows)? {
+    let (data, shape) = match on_disk(py, &rows, &config)? {
         Some((rows, memory)) if weights.is_none() => {
             let shape = (rows.n_rows(), rows.n_cols());
             (Data::OnDisk { rows, memory }, shape)
@@ -64,14 +64,18 @@ pub fn fit(
 }
 
 /// The rows of a file that does not fit, and the memory it does not fit into.
-fn on_disk(py: Python<'_>, rows: &Input<'_>) -> Outcome<Option<(Box<dyn OnDisk>, u64)>> {
+fn on_disk(py: Python<'_>, rows: &Input<'_>, config: &FitConfig) -> Outcome<Option<(Box<dyn OnDisk>, u64)>> {
     let Input::File { path, memory_limit } = rows else { return Ok(None) };
     let memory = memory_limit.as_ref().map(MemoryLimit::size).transpose()?;
-    let input = hbpca_io::Input::path(path);
-    Ok(match py.detach(|| hbpca_io::place(&input, &ReadOptions::default(), memory))? {
-        Place::Memory => None,
-        Place::Disk { rows, memory } => Some((rows, memory)),
-    })
+    let beside = |rows: &dyn RowChunks| config.memory_beside(rows);
+    Ok(
+        match py.detach(|| {
+            hbpca_io::place(&hbpca_io::Input::path(path), &ReadOptions::default(), memory, beside)
+        })? {
+            Place::Memory => None,
+            Place::Disk { rows, memory } => Some((rows, memory)),
+        },
+    )
 }
 
 /// What is fitted.

@@ -48,11 +48,21 @@ fn agree(a: &Value, b: &Value) {
 fn streamed_and_loaded_answers_agree_for_every_solver_and_preparation() {
     let folder = Folder::new();
     npy(&folder, "x.npy", 60_000, 256); // 58.6 MiB, which need 73.2 MiB to be loaded
-    let solvers =
-        ["auto", "covariance -k 3", "anchored -k 3", "krylov -k 3", "power", "power-m", "oja", "vr-pca", "vr-hb-power"];
+    let solvers = [
+        "auto",
+        "covariance -k 3",
+        "anchored -k 3",
+        "krylov -k 3",
+        "power",
+        "power-m",
+        "oja",
+        "vr-pca",
+        "vr-hb-power",
+    ];
     for (i, solver) in solvers.iter().enumerate() {
         let preparation = ["--scale std", "--center", "--no-center", "--scale minmax"][i % 4];
-        let arguments = format!("fit x.npy --solver {solver} {preparation} --json --max-passes 20 --tol 1e-5 -q");
+        let arguments =
+            format!("fit x.npy --solver {solver} {preparation} --json --max-passes 20 --tol 1e-5 -q");
         let streamed = folder.run(&format!("{arguments} --memory 64M"));
         let loaded = folder.run(&format!("{arguments} --memory 1G"));
         let code = loaded.code();

@@ -39,7 +39,7 @@ impl FitPlan {
         if let Some(path) = &args.start {
             config.start = Some(open_model(path)?.model.vectors());
         }
-        let streamed = match source.place(args.memory)? {
+        let streamed = match source.place(&config, args.memory)? {
             Place::Memory => None,
             Place::Disk { rows, memory } => Some(Streamed::plan(rows, &config, memory, &source.name)?),
         };

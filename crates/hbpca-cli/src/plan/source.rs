@@ -4,7 +4,7 @@ use std::io::{IsTerminal, stdin};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use hbpca::Matrix;
+use hbpca::{FitConfig, Matrix};
 use hbpca_io::{ByteSize, ColumnRef, Data, Input, Place, ReadOptions};
 
 use crate::args::DataArgs;
@@ -70,8 +70,8 @@ impl Source {
     }
 
     /// Whether the data is read into memory or stays on disk.
-    pub fn place(&self, memory: Option<ByteSize>) -> Result<Place, Failure> {
-        Ok(hbpca_io::place(&self.input, &self.options, memory)?)
+    pub fn place(&self, config: &FitConfig, memory: Option<ByteSize>) -> Result<Place, Failure> {
+        Ok(hbpca_io::place(&self.input, &self.options, memory, |rows| config.memory_beside(rows))?)
     }
 
     /// Reads everything.

@@ -33,11 +33,6 @@ pub trait OnDisk: RowChunks {
 
     /// Bytes that all rows would take in memory.
     fn memory(&self) -> u64;
-
-    /// Bytes of memory that are kept besides the chunks.
-    fn upkeep(&self) -> u64 {
-        (self.starts().len() * size_of::<usize>()) as u64
-    }
 }
 
 /// Where a matrix can be read from.

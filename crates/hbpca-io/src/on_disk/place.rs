@@ -1,5 +1,7 @@
 //! Whether data is read into memory or left on disk.
 
+use hbpca::RowChunks;
+
 use super::{OnDisk, Storage, on_disk};
 use crate::{ByteSize, Input, ReadError, ReadOptions, machine_memory};
 
@@ -23,9 +25,14 @@ const READING_DENSE: f64 = 1.25;
 /// Compressed rows are decoded into a second copy, array by array.
 const READING_SPARSE: f64 = 2.0;
 
-/// Decides by what the data needs and what it may take: `memory`, or half of what the machine or its control group has. Data that
-/// neither fits nor can be read in pieces is refused.
-pub fn place(input: &Input, options: &ReadOptions, memory: Option<ByteSize>) -> Result<Place, ReadError> {
+/// Decides by what the data and the work `beside` it need and what they may take: `memory`, or half of what the machine or its
+/// control group has. Data that neither fits nor can be read in pieces is refused.
+pub fn place(
+    input: &Input,
+    options: &ReadOptions,
+    memory: Option<ByteSize>,
+    beside: impl Fn(&dyn RowChunks) -> u64,
+) -> Result<Place, ReadError> {
     let Some(ByteSize(memory)) = memory.or_else(|| machine_memory().map(|all| ByteSize(all / DEFAULT_SHARE)))
     else {
         return Ok(Place::Memory); // nothing is known of this machine
@@ -33,7 +40,8 @@ pub fn place(input: &Input, options: &ReadOptions, memory: Option<ByteSize>) -> 
     match on_disk(input, options)? {
         Storage::Pieces(rows) => {
             let factor = if rows.is_sparse() { READING_SPARSE } else { READING_DENSE };
-            let fits = rows.memory() as f64 * factor <= memory as f64;
+            let reading = (rows.memory() as f64 * factor) as u64;
+            let fits = reading.max(rows.memory().saturating_add(beside(&*rows))) <= memory;
             Ok(if fits { Place::Memory } else { Place::Disk { rows, memory } })
         }
         Storage::Whole { least_memory: Some(least), reason } if least > memory => {

@@ -150,7 +150,7 @@ impl FitConfig {
         observers: &mut [&mut (dyn Observer + Send)],
     ) -> Result<Fit, Error> {
         self.check(matrix.n_rows(), matrix.n_cols())?;
-        self.on_threads(|| {
+        self.on_threads(usize::MAX, || {
             let clock = Stopwatch::start();
             let material = InMemory::new(matrix, weights, self.preprocessing, &self.limits.cancel)?;
             observers.iter_mut().for_each(|observer| material.announce(&mut **observer));
@@ -158,10 +158,20 @@ impl FitConfig {
         })
     }
 
-    /// Runs `work` on as many threads as asked for.
-    fn on_threads<T: Send>(&self, work: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
+    /// Runs `work` on as many threads as asked for, but at most `most`.
+    fn on_threads<T: Send>(
+        &self,
+        most: usize,
+        work: impl FnOnce() -> Result<T, Error> + Send,
+    ) -> Result<T, Error> {
+        let all = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let threads = match self.threads {
+            0 if most == usize::MAX => 0,
+            0 => all().min(most),
+            asked => asked.min(most),
+        };
         let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads)
+            .num_threads(threads)
             .build()
             .map_err(|error| Error::Source(Box::new(error)))?;
         pool.install(work)

@@ -25,7 +25,7 @@ impl FitConfig {
         let longest = rows.starts().windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0) as u64;
         let row = rows.bytes() / rows.n_rows().max(1) as u64;
         let plan = self.plan_with_chunks(&rows, memory, Some(longest * row.max(1)))?;
-        self.on_threads(|| {
+        self.on_threads(plan.threads, || {
             let clock = Stopwatch::start();
             let material = OnDisk::new(rows, self, plan)?;
             let mut told: Vec<_> = observers
