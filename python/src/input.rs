@@ -1,11 +1,13 @@
 //! Rows as Python hands them over, borrowed from NumPy's memory.
 //!
-//! The package prepares two kinds of named tuples: dense rows as one contiguous run of values with the distance from row to row,
+//! The package prepares three kinds of named tuples: the name of a file, dense rows as one contiguous run of values with the distance from row to row,
 //! and compressed rows as SciPy's three arrays. Nothing but the n + 1 row starts of compressed rows is copied.
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 
 use hbpca::{Csr, Dense, Error, Matrix};
+use hbpca_io::ByteSize;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
@@ -36,6 +38,35 @@ pub enum Input<'py> {
         /// Columns.
         d: usize,
     },
+    /// A file or a folder of parts, read into memory where it fits.
+    File {
+        /// Its name.
+        path: PathBuf,
+        /// Bytes of memory that may be taken, or text such as `4G`.
+        memory_limit: Option<MemoryLimit>,
+    },
+}
+
+/// Memory as users write it.
+#[derive(FromPyObject)]
+pub enum MemoryLimit {
+    /// A number of bytes.
+    Bytes(u64),
+    /// Text such as `4G`.
+    Text(String),
+}
+
+impl MemoryLimit {
+    /// The number of bytes.
+    pub fn size(&self) -> Outcome<ByteSize> {
+        match self {
+            Self::Bytes(0) => Err(Failure::value("memory_limit = 0: give bytes or a size such as \"4G\"")),
+            Self::Bytes(bytes) => Ok(ByteSize(*bytes)),
+            Self::Text(text) => {
+                text.parse().map_err(|error: String| Failure::value(format!("memory_limit: {error}")))
+            }
+        }
+    }
 }
 
 /// A contiguous run of numbers.
@@ -69,6 +100,9 @@ impl Input<'_> {
     /// The matrix, borrowing what it can.
     pub fn matrix(&self, check: FiniteCheck) -> Outcome<Matrix<'_>> {
         match self {
+            Self::File { path, .. } => {
+                Ok(hbpca_io::read(hbpca_io::Input::path(path), &hbpca_io::ReadOptions::default())?.matrix)
+            }
             Self::Dense { values: Values::F32(x), n, d, stride } => {
                 Ok(dense(contiguous(x)?, *n, *d, *stride, check)?.into())
             }

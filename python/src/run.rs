@@ -9,7 +9,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use hbpca::{CancelToken, Event, Fit, FitConfig, Matrix, Observer, Record, RowMap};
+use hbpca::{CancelToken, Event, Fit, FitConfig, Matrix, Observer, Record, RowChunks, RowMap};
+use hbpca_io::{OnDisk, Place, ReadOptions};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -17,7 +18,7 @@ use pyo3::types::PyDict;
 use crate::components::{Wanted, ask, without_rounding};
 use crate::errors::Outcome;
 use crate::fitted::{Fitted, record_dict};
-use crate::input::{FiniteCheck, Input, contiguous};
+use crate::input::{FiniteCheck, Input, MemoryLimit, contiguous};
 use crate::settings::Settings;
 use crate::snapshot::Snapshots;
 
@@ -39,13 +40,22 @@ pub fn fit(
     callback: Option<Py<PyAny>>,
     snapshots: bool,
 ) -> Outcome<Fitted> {
-    let matrix = rows.matrix(FiniteCheck::Later)?;
     let weights = weights.as_ref().map(contiguous).transpose()?;
     let mut config = settings.config()?;
-    let shape = (matrix.n_rows(), matrix.n_cols());
+    let matrix;
+    let (data, shape) = match on_disk(py, &rows, &config)? {
+        Some((rows, memory)) if weights.is_none() => {
+            let shape = (rows.n_rows(), rows.n_cols());
+            (Data::OnDisk { rows, memory }, shape)
+        }
+        _ => {
+            matrix = rows.matrix(FiniteCheck::Later)?;
+            (Data::InMemory { matrix: &matrix, weights }, (matrix.n_rows(), matrix.n_cols()))
+        }
+    };
     ask(&mut config, n_components, shape.0, shape.1);
     let snapshots = snapshots.then(|| Snapshots::new(&config, shape, n_components.is_none()));
-    let run = Run { matrix: &matrix, weights, callback: callback.as_ref() };
+    let run = Run { data, callback: callback.as_ref() };
     let mut fit = run.fit(py, &config, snapshots)?;
     if n_components.is_none() {
         fit = without_rounding(fit)?;
@@ -53,15 +63,47 @@ pub fn fit(
     Ok(Fitted::of_fit(&fit, config.limits.tol))
 }
 
+/// The rows of a file that does not fit, and the memory it does not fit into.
+fn on_disk(py: Python<'_>, rows: &Input<'_>, config: &FitConfig) -> Outcome<Option<(Box<dyn OnDisk>, u64)>> {
+    let Input::File { path, memory_limit } = rows else { return Ok(None) };
+    let memory = memory_limit.as_ref().map(MemoryLimit::size).transpose()?;
+    let beside = |rows: &dyn RowChunks| config.memory_beside(rows);
+    Ok(
+        match py.detach(|| {
+            hbpca_io::place(&hbpca_io::Input::path(path), &ReadOptions::default(), memory, beside)
+        })? {
+            Place::Memory => None,
+            Place::Disk { rows, memory } => Some((rows, memory)),
+        },
+    )
+}
+
+/// What is fitted.
+enum Data<'a> {
+    InMemory { matrix: &'a Matrix<'a>, weights: Option<&'a [f64]> },
+    OnDisk { rows: Box<dyn OnDisk>, memory: u64 },
+}
+
+impl Data<'_> {
+    fn fit(self, config: &FitConfig, observers: &mut [&mut (dyn Observer + Send)]) -> Outcome<Fit> {
+        match self {
+            Self::InMemory { matrix, weights } => Ok(config.fit_observed(matrix, weights, observers)?),
+            Self::OnDisk { mut rows, memory } => {
+                rows.cut(config.plan_streamed(&rows, memory)?.chunk_bytes)?;
+                Ok(config.fit_streamed(rows, memory, observers)?)
+            }
+        }
+    }
+}
+
 struct Run<'a> {
-    matrix: &'a Matrix<'a>,
-    weights: Option<&'a [f64]>,
+    data: Data<'a>,
     callback: Option<&'a Py<PyAny>>,
 }
 
 impl Run<'_> {
-    fn fit(&self, py: Python<'_>, config: &FitConfig, snapshots: Option<Snapshots<'_>>) -> Outcome<Fit> {
-        let (matrix, weights, callback) = (self.matrix, self.weights, self.callback);
+    fn fit(self, py: Python<'_>, config: &FitConfig, snapshots: Option<Snapshots<'_>>) -> Outcome<Fit> {
+        let Self { data, callback } = self;
         py.detach(|| {
             thread::scope(|scope| {
                 let (to_caller, news) = channel();
@@ -70,14 +112,14 @@ impl Run<'_> {
                 let worker = scope.spawn(move || {
                     let mut told: [&mut (dyn Observer + Send); 1] = [&mut teller];
                     let observers = if callback.is_some() { &mut told[..] } else { &mut [] };
-                    config.fit_observed(matrix, weights, observers)
+                    data.fit(config, observers)
                 });
                 // A worker that is gone needs no answer.
                 let reply = |flow| answer.send(flow).unwrap_or(());
                 let heard = listen(&news, callback, &config.limits.cancel, reply);
                 let fit = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
                 heard?;
-                Ok(fit?)
+                fit
             })
         })
     }

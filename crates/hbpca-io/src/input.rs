@@ -38,6 +38,14 @@ impl Input {
         Self(Source::Reader { name: name.into(), reader: Box::new(reader) })
     }
 
+    /// What messages call it: the first file, or the stream.
+    pub(crate) fn name(&self) -> String {
+        match &self.0 {
+            Source::Paths(paths) => paths.first().map_or_else(String::new, |path| path.display().to_string()),
+            Source::Reader { name, .. } => name.clone(),
+        }
+    }
+
     /// The files, folders unfolded; nothing for a stream.
     pub(crate) fn files(&self) -> Result<Option<Vec<PathBuf>>, ReadError> {
         let Source::Paths(paths) = &self.0 else { return Ok(None) };

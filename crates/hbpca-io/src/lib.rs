@@ -59,7 +59,7 @@ pub use input::Input;
 pub use machine_memory::machine_memory;
 pub use model_file::{Origin, StoredModel};
 pub use npy::MappedNpy;
-pub use on_disk::{OnDisk, Storage, on_disk};
+pub use on_disk::{OnDisk, Place, Storage, on_disk, place};
 pub use options::{ColumnRef, HeaderLine, Precision, ReadOptions};
 pub use output::{OutputFile, remove_unfinished};
 pub use read::{Data, read, read_bytes};

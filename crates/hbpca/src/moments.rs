@@ -225,12 +225,12 @@ impl FitConfig {
             return Err(Error::parameter("solver", self.solver, advice));
         }
         self.check(n, d)?;
-        self.on_threads(|| self.fit_moments_here(moments))
+        self.on_threads(usize::MAX, || self.fit_moments_here(moments))
     }
 
     /// The moments of rows, on as many threads as are chosen.
     pub fn moments(&self, matrix: &Matrix<'_>, weights: Option<&[f64]>) -> Result<Moments, Error> {
-        self.on_threads(|| Moments::of(matrix, weights))
+        self.on_threads(usize::MAX, || Moments::of(matrix, weights))
     }
 
     fn fit_moments_here(&self, moments: &Moments) -> Result<Fit, Error> {

@@ -260,6 +260,137 @@ fn vectors_of_another_length_are_refused() {
     stream.apply(&Block::zeros(5, 0), &mut Block::zeros(5, 2)).unwrap();
 }
 
+/// Notes after how many full passes the iterates come close to a reference.
+struct Approach {
+    reference: Block,
+    reached: Vec<(u64, f64)>,
+}
+
+impl hbpca::Observer for Approach {
+    fn notify(&mut self, event: &hbpca::Event<'_>) -> std::ops::ControlFlow<()> {
+        if let hbpca::Event::Looked { record, vectors: Some(vectors), .. } = event {
+            self.reached.push((record.full_passes, squared_sines(vectors, &self.reference)));
+        }
+        std::ops::ControlFlow::Continue(())
+    }
+
+    fn wants_iterates(&self) -> bool {
+        true
+    }
+}
+
+/// ‖(I − UUᵀ)W‖_F², which bounds the largest squared sine.
+fn squared_sines(w: &Block, u: &Block) -> f64 {
+    let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
+    let mut sum = 0.0;
+    for c in 0..w.p() {
+        let mut rest = w.column(c);
+        for u in (0..u.p()).map(|c| u.column(c)) {
+            let along = dot(&rest, &u);
+            rest.iter_mut().zip(&u).for_each(|(r, u)| *r -= along * u);
+        }
+        sum += dot(&rest, &rest);
+    }
+    sum
+}
+
+#[test]
+fn few_reads_of_the_disk_suffice() {
+    // Eigenvalues fall by 2 % each.
+    let (n, d) = (16_000, 120);
+    let x = common::chunked::decaying_problem(n, d, 0.98);
+    let starts: Vec<usize> = (0..n).step_by(3000).chain([n]).collect();
+    for (k, to_single, to_double) in [(1, 3, 5), (10, 12, 12)] {
+        let config = hbpca::FitConfig {
+            k,
+            solver: hbpca::SolverKind::Covariance,
+            limits: Limits { tol: 1e-10, ..Limits::default() },
+            ..hbpca::FitConfig::default()
+        };
+        let reference = config.fit(&x).unwrap().model.vectors();
+        let config = hbpca::FitConfig { solver: hbpca::SolverKind::Anchored, ..config };
+        let mut approach = Approach { reference, reached: Vec::new() };
+        let fit = config.fit_streamed(Chunked::new(&x, &starts), 48 << 20, &mut [&mut approach]).unwrap();
+        assert_eq!((fit.outcome, fit.statistics_passes as u64), (Outcome::Converged, 0));
+        let passes_to = |error: f64| approach.reached.iter().find(|look| look.1 <= error).unwrap().0;
+        assert!(passes_to(1e-6) <= to_single, "{:?}", approach.reached);
+        assert!(passes_to(1e-12) <= to_double, "{:?}", approach.reached);
+        let pass = x.bytes_per_pass() as u64;
+        assert!(fit.bytes_read >= fit.full_passes * pass && fit.bytes_read < (fit.full_passes + 1) * pass);
+    }
+}
+
+#[test]
+fn every_solver_runs_on_a_stream_and_agrees_with_memory() {
+    for x in [dense_problem(3000, 20), sparse_problem(3000, 20)] {
+        let starts: Vec<usize> = (0..3000).step_by(450).chain([3000]).collect();
+        for (i, solver) in hbpca::SolverKind::ALL.into_iter().chain([hbpca::SolverKind::Auto]).enumerate() {
+            let config = hbpca::FitConfig {
+                k: if solver.finds_many() { 3 } else { 1 },
+                solver,
+                preprocessing: PREPARATIONS[i % PREPARATIONS.len()],
+                limits: Limits { tol: 1e-4, max_passes: 60.0, ..Limits::default() },
+                epoch: 20,
+                ..hbpca::FitConfig::default()
+            };
+            let memory = config.fit(&x).unwrap();
+            let streamed = config.fit_streamed(Chunked::new(&x, &starts), 64 << 20, &mut []).unwrap();
+            let residuals = |fit: &hbpca::Fit| fit.certificate.residuals.clone();
+            for (j, pair) in memory.model.eigenvalues().iter().zip(streamed.model.eigenvalues()).enumerate() {
+                let bound = residuals(&memory)[j] + residuals(&streamed)[j];
+                // Intervals of different eigenvalues may both be right where a run did not converge.
+                let both = memory.outcome == Outcome::Converged && streamed.outcome == Outcome::Converged;
+                assert!((pair.0 - pair.1).abs() <= bound || !both, "{solver} {j}: {pair:?}");
+            }
+            let own_pass = u64::from(!matches!(
+                solver,
+                hbpca::SolverKind::Covariance
+                    | hbpca::SolverKind::Krylov
+                    | hbpca::SolverKind::Anchored
+                    | hbpca::SolverKind::Auto
+            ));
+            assert!(streamed.statistics_passes as u64 >= own_pass, "{solver}");
+            let ratio = memory.model.summary().total_variance / streamed.model.summary().total_variance;
+            assert!((ratio - 1.0).abs() <= 1e-13, "{solver}");
+        }
+    }
+}
+
+#[test]
+fn a_share_of_the_variance_is_reached_on_a_stream() {
+    let x = dense_problem(2000, 30);
+    let config = hbpca::FitConfig { variance_share: Some(0.9), ..hbpca::FitConfig::default() };
+    let memory = config.fit(&x).unwrap();
+    let streamed = config.fit_streamed(Chunked::new(&x, &[0, 700, 2000]), 64 << 20, &mut []).unwrap();
+    assert_eq!(memory.model.n_components(), streamed.model.n_components());
+}
+
+#[test]
+fn observers_learn_how_rows_are_prepared_before_the_first_look() {
+    #[derive(Default)]
+    struct Order(Vec<&'static str>);
+    impl hbpca::Observer for Order {
+        fn notify(&mut self, event: &hbpca::Event<'_>) -> std::ops::ControlFlow<()> {
+            if let hbpca::Event::Looked { .. } = event {
+                self.0.push("looked");
+            }
+            std::ops::ControlFlow::Continue(())
+        }
+        fn prepared(&mut self, map: &hbpca::RowMap, weight: f64) {
+            assert!(map.shift().is_some() && (weight - 300.0).abs() < 0.5);
+            self.0.push("prepared");
+        }
+    }
+    let x = dense_problem(300, 8);
+    for solver in [hbpca::SolverKind::Krylov, hbpca::SolverKind::Power] {
+        let mut order = Order::default();
+        let config = hbpca::FitConfig { solver, ..hbpca::FitConfig::default() };
+        config.fit_streamed(Chunked::new(&x, &[0, 300]), 64 << 20, &mut [&mut order]).unwrap();
+        assert_eq!(order.0[..2], ["prepared", "looked"]);
+        assert_eq!(order.0.iter().filter(|what| **what == "prepared").count(), 1);
+    }
+}
+
 #[test]
 fn streams_go_on_from_every_checkpoint_to_the_same_bits() {
     let memory = 256 << 20;

@@ -7,11 +7,13 @@
 | SciPy CSR with sorted 32-bit indices | the n + 1 row starts |
 | SciPy CSR with 64-bit indices | row starts and column indices |
 | SciPy CSC or COO | converted to CSR |
+| the name of a file | read where it fits `memory_limit`, left on disk where not |
 | Fortran order, reversed or strided columns, foreign byte order, unaligned memory | once, to C order |
 """
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +28,13 @@ class Dense(NamedTuple):
     stride: int
 
 
+class File(NamedTuple):
+    """A file, read into memory where it fits and otherwise left on disk."""
+
+    path: str
+    memory_limit: int | str | None
+
+
 class Sparse(NamedTuple):
     """SciPy's compressed rows."""
 
@@ -33,6 +42,20 @@ class Sparse(NamedTuple):
     starts: np.ndarray
     columns: np.ndarray
     d: int
+
+
+def file_of(X, memory_limit) -> File | None:
+    """The file that X names or, where a limit is given, maps from its first to its last row."""
+    if isinstance(X, str | os.PathLike):
+        return File(os.fspath(X), memory_limit)
+    if memory_limit is None or not isinstance(X, np.memmap) or X.filename is None:
+        return None
+    path = os.fspath(X.filename)
+    if not path.endswith(".npy") or X.ndim != 2 or not X.flags.c_contiguous:
+        return None
+    whole = np.load(path, mmap_mode="r")
+    same = (whole.shape, whole.dtype, whole.offset) == (X.shape, X.dtype, X.offset)
+    return File(path, memory_limit) if same else None
 
 
 def matrix_of(X):

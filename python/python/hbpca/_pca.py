@@ -21,7 +21,7 @@ from hbpca._compat import (
     validate_data,
     with_callbacks,
 )
-from hbpca._input import rows_of
+from hbpca._input import file_of, rows_of
 from hbpca._observers import FitTask, told_together
 from hbpca._progress import ProgressLine
 from hbpca._settings import Choices, Settings, wanted_components
@@ -81,6 +81,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         Seed of the start vector and of the batches. `None` is a fixed seed: the same data give the same bits.
     threads : int or None, default=None
         Threads; `None` for all. The result does not depend on their number.
+    memory_limit : int, str or None, default=None
+        Bytes, or text such as "4G", that a fit of a file may take; `None` is half of what the machine or its control group
+        allows. A file (a path, or with a limit an `np.memmap` of a whole `.npy`) that does not fit is read from disk in every
+        pass. Other arrays are in memory already and are not limited.
     warm_start : bool, default=False
         Start from the components of the last fit.
     callback : callable or None, default=None
@@ -134,6 +138,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         epoch=None,
         random_state=None,
         threads=None,
+        memory_limit=None,
         warm_start=False,
         callback=None,
         verbose=0,
@@ -154,6 +159,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         self.epoch = epoch
         self.random_state = random_state
         self.threads = threads
+        self.memory_limit = memory_limit
         self.warm_start = warm_start
         self.callback = callback
         self.verbose = verbose
@@ -165,9 +171,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
 
         Parameters
         ----------
-        X : (n_samples, n_features) array, SciPy sparse matrix or array, or data frame
+        X : (n_samples, n_features) array, SciPy sparse matrix or array, data frame, or the name of a file or a folder of parts
         y : ignored
-        sample_weight : (n_samples,) array or None; a weight of 2 counts a row twice
+        sample_weight : (n_samples,) array or None; a weight of 2 counts a row twice. With weights a file is read into memory
         """
         self._forget_chunks()
         self._fit(X, y, sample_weight)
@@ -218,19 +224,21 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
 
     @with_callbacks
     def _fit(self, X, y, sample_weight):
-        X = self._validated(X, reset=True)
+        file = file_of(X, self.memory_limit)
+        X = self._validated(X, reset=True) if file is None else X
         weights = _weights(sample_weight)
         task = FitTask.begin(self, X, y, sample_weight)
         progress = ProgressLine(self.tol) if self.verbose else None
         fitted = _hbpca.fit(
-            rows_of(X),
+            rows_of(X) if file is None else file,
             self._settings(),
             n_components=wanted_components(self.n_components),
             weights=weights,
             callback=told_together(progress, self.callback, task),
             snapshots=task is not None,
         )
-        vars(self).update(self._attributes(fitted, X.dtype))
+        dtype = getattr(X, "dtype", np.dtype(np.float64))
+        vars(self).update(self._attributes(fitted, dtype))
         if progress is not None:
             progress.finish(self.history_[-1], self.outcome_)
         if task is not None:
@@ -242,7 +250,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
 
     def _settings(self):
         start = None
-        if self.warm_start and getattr(self, "components_", np.empty((0, 0))).shape[1] == getattr(self, "n_features_in_", None):
+        known = getattr(self, "components_", np.empty((0, 0)))
+        if self.warm_start and len(known) > 0 and known.shape[1] == getattr(self, "n_features_in_", None):
             start = self.components_
         choices = {name: getattr(self, name) for name in Choices.__annotations__}
         return Settings.of(choices, solver=self.solver, random_state=self.random_state, start=start)

@@ -15,12 +15,12 @@ use crate::output::say::{self, Verbosity};
 use crate::output::table::{Side, Table};
 use crate::output::trace::Trace;
 use crate::output::{self, json, number, warnings};
-use crate::plan::{self, Checkpoints, FitPlan, Place, Source, Streamed};
+use crate::plan::{self, Checkpoints, FitPlan, Source, Streamed};
 
 /// Runs `hbpca fit`.
 pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
     plan::use_threads(&args.threads)?;
-    let FitPlan { source, place, config, solver_flags, checkpoints, model, mut trace, json, verbosity } =
+    let FitPlan { source, streamed, config, solver_flags, checkpoints, model, mut trace, json, verbosity } =
         FitPlan::new(args)?;
     let limits = &config.limits;
     let mut progress = Progress::new(verbosity, limits.tol, limits.max_passes, limits.max_seconds);
@@ -48,9 +48,9 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
         (Error::Checkpoint(_), Some(file)) => Failure::Input(format!("{}: {error}", file.display())),
         _ => Failure::refused(error, name),
     };
-    let (fit, about) = match place {
-        Place::Memory => in_memory(source, &config, &mut observers, resumable, refused, verbosity)?,
-        Place::Disk(streamed) => {
+    let (fit, about) = match streamed {
+        None => in_memory(source, &config, &mut observers, resumable, refused, verbosity)?,
+        Some(streamed) => {
             from_disk(source, streamed, &config, &mut observers, resumable, refused, meter, verbosity)?
         }
     };

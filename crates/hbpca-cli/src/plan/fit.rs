@@ -1,9 +1,9 @@
 //! The plan of `hbpca fit`.
 
 use hbpca::{ArithmeticChoice, Batch, FitConfig, Limits, MomentumChoice, SolverKind};
-use hbpca_io::{OutputFile, Precision};
+use hbpca_io::{OutputFile, Place, Precision};
 
-use super::{Checkpoints, Place, SolverFlags, Source, create, open_model};
+use super::{Checkpoints, SolverFlags, Source, Streamed, create, open_model};
 use crate::args::{FitArgs, HowMany, MomentumArg, PrecisionArg, StepSize};
 use crate::exit::Failure;
 use crate::output::number;
@@ -14,8 +14,8 @@ use crate::output::trace::Trace;
 pub struct FitPlan {
     /// The data.
     pub source: Source,
-    /// Whether it is loaded or stays on disk.
-    pub place: Place,
+    /// The data where it stays on disk.
+    pub streamed: Option<Streamed>,
     /// The choices.
     pub config: FitConfig,
     /// Flags that only some solvers look at.
@@ -42,10 +42,13 @@ impl FitPlan {
         if let Some(path) = &args.start {
             config.start = Some(open_model(path)?.model.vectors());
         }
-        let place = Place::decide(&source, &config, args.memory)?;
+        let streamed = match source.place(&config, args.memory)? {
+            Place::Memory => None,
+            Place::Disk { rows, memory } => Some(Streamed::plan(rows, &config, memory, &source.name)?),
+        };
         Ok(Self {
             source,
-            place,
+            streamed,
             solver_flags: SolverFlags::given(args),
             config,
             checkpoints: Checkpoints::new(args)?,

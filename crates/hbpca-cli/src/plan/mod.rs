@@ -2,16 +2,16 @@
 
 mod checkpoints;
 mod fit;
-mod place;
 mod solver_flags;
 mod source;
+mod streamed;
 mod table_output;
 
 pub use checkpoints::Checkpoints;
 pub use fit::{FitPlan, refuse_huge_covariance};
-pub use place::{Place, Streamed};
 pub use solver_flags::SolverFlags;
 pub use source::{Loaded, Source, kind};
+pub use streamed::Streamed;
 pub use table_output::{TableOutput, known_format};
 
 use std::path::Path;

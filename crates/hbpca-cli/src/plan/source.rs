@@ -4,8 +4,8 @@ use std::io::{IsTerminal, stdin};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use hbpca::Matrix;
-use hbpca_io::{ColumnRef, Data, Input, Precision, ReadOptions, Storage};
+use hbpca::{FitConfig, Matrix};
+use hbpca_io::{ByteSize, ColumnRef, Data, Input, Place, Precision, ReadOptions};
 
 use crate::args::DataArgs;
 use crate::exit::Failure;
@@ -74,9 +74,9 @@ impl Source {
         (self.input, self.options)
     }
 
-    /// Whether the data could be read in pieces.
-    pub fn storage(&self) -> Result<Storage, Failure> {
-        Ok(hbpca_io::on_disk(&self.input, &self.options)?)
+    /// Whether the data is read into memory or stays on disk.
+    pub fn place(&self, config: &FitConfig, memory: Option<ByteSize>) -> Result<Place, Failure> {
+        Ok(hbpca_io::place(&self.input, &self.options, memory, |rows| config.memory_beside(rows))?)
     }
 
     /// Reads everything.

@@ -93,7 +93,8 @@ impl CsrOnDisk {
         let (mut starts, mut columns, mut values) = room;
         starts.clear();
         starts.push(0);
-        (columns.clear(), values.clear());
+        columns.clear();
+        values.clear();
         let mut row = rows.start;
         while row < rows.end {
             let part = part_of(row, self.parts.iter().map(|part| part.first_row));

@@ -5,6 +5,7 @@
 
 mod csr;
 mod npy;
+mod place;
 mod watched;
 
 use std::fs;
@@ -20,6 +21,7 @@ use crate::{Format, Input, Precision, ReadError, ReadOptions};
 
 use csr::CsrOnDisk;
 use npy::NpyOnDisk;
+pub use place::{Place, place};
 
 /// Rows on disk whose chunks can be cut anew.
 pub trait OnDisk: RowChunks {
@@ -31,11 +33,6 @@ pub trait OnDisk: RowChunks {
 
     /// Bytes that all rows would take in memory.
     fn memory(&self) -> u64;
-
-    /// Bytes of memory that are kept besides the chunks.
-    fn upkeep(&self) -> u64 {
-        (self.starts().len() * size_of::<usize>()) as u64
-    }
 }
 
 /// Where a matrix can be read from.

@@ -189,7 +189,7 @@ impl FitConfig {
     ) -> Result<Fit, Error> {
         self.check(matrix.n_rows(), matrix.n_cols())?;
         let session = Session::new(self, resumable)?;
-        self.on_threads(|| {
+        self.on_threads(usize::MAX, || {
             let clock = session.clock();
             let known = session.statistics(matrix.n_rows(), matrix.n_cols())?;
             let material = InMemory::new(matrix, weights, self.preprocessing, known, &self.limits.cancel)?;
@@ -198,13 +198,20 @@ impl FitConfig {
         })
     }
 
-    /// Runs `work` on as many threads as asked for.
+    /// Runs `work` on as many threads as asked for, but at most `most`.
     pub(crate) fn on_threads<T: Send>(
         &self,
+        most: usize,
         work: impl FnOnce() -> Result<T, Error> + Send,
     ) -> Result<T, Error> {
+        let all = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let threads = match self.threads {
+            0 if most == usize::MAX => 0,
+            0 => all().min(most),
+            asked => asked.min(most),
+        };
         let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads)
+            .num_threads(threads)
             .build()
             .map_err(|error| Error::Source(Box::new(error)))?;
         pool.install(work)

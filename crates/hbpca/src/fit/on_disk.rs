@@ -44,7 +44,7 @@ impl FitConfig {
             String::new()
         };
         let session = Session::new(self, Resumable { data, ..resumable })?;
-        self.on_threads(|| {
+        self.on_threads(plan.threads, || {
             let clock = session.clock();
             let material = OnDisk::new(rows, self, plan, session.resumes())?;
             let mut told: Vec<_> = observers

@@ -125,6 +125,9 @@ impl Sampler {
         let Some(Runs { n, length, rows }) = &mut self.runs else { return &self.rows };
         rows.clear();
         rows.extend(self.rows.iter().flat_map(|run| run * *length..(*n).min((run + 1) * *length)));
+        if self.replacement == Replacement::With {
+            rows.sort_unstable(); // a run drawn twice
+        }
         rows
     }
 

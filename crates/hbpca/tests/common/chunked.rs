@@ -121,3 +121,11 @@ pub fn sparse_problem(n: usize, d: usize) -> Matrix<'static> {
     }
     Csr::new(d, starts, columns, values).unwrap().into()
 }
+
+/// Dense f32 rows whose covariance has eigenvalues that fall by `ratio`.
+pub fn decaying_problem(n: usize, d: usize, ratio: f32) -> Matrix<'static> {
+    let mut random = uniform(3);
+    let scales: Vec<f32> = (0..d).map(|j| ratio.powf(j as f32 / 2.0)).collect();
+    let values = (0..n * d).map(|i| 1.0 + scales[i % d] * random()).collect();
+    Dense::new(values, n, d).unwrap().into()
+}

@@ -1,0 +1,54 @@
+//! Rows that stay on disk, and what fitting them will cost.
+
+use hbpca::{FitConfig, StreamPlan};
+use hbpca_io::{ByteSize, OnDisk};
+
+use crate::exit::Failure;
+use crate::output::number;
+
+/// A fit of rows on disk that is about to begin.
+pub struct Streamed {
+    /// The rows, cut as planned.
+    pub rows: Box<dyn OnDisk>,
+    /// The plan.
+    pub plan: StreamPlan,
+    /// The budget.
+    pub memory: u64,
+}
+
+impl Streamed {
+    /// Plans, and cuts the rows accordingly.
+    pub fn plan(
+        mut rows: Box<dyn OnDisk>,
+        config: &FitConfig,
+        memory: u64,
+        name: &str,
+    ) -> Result<Self, Failure> {
+        let refused = |error: hbpca::Error| Failure::refused(&error, name);
+        let plan = config.plan_streamed(&rows, memory).map_err(refused)?;
+        rows.cut(plan.chunk_bytes)?;
+        Ok(Self { rows, plan, memory })
+    }
+
+    /// The choice in words, before the work starts.
+    pub fn announcement(&self, name: &str) -> String {
+        let Self { rows, plan, memory } = self;
+        let pool = if plan.pool_rows > 0 {
+            format!(", {} rows at hand for mini-batches", number::count(plan.pool_rows))
+        } else {
+            String::new()
+        };
+        format!(
+            "{name}: {} do not fit into {} of memory and are read from disk in every pass: {} ({}); about {}, {} to read, in \
+             chunks of {}{pool}, in at most {} of memory",
+            ByteSize(rows.memory()),
+            ByteSize(*memory),
+            plan.solver,
+            plan.chosen_because,
+            number::plural(plan.passes, "pass", "passes"),
+            ByteSize(plan.bytes),
+            ByteSize(rows.chunk_memory()),
+            ByteSize(plan.memory),
+        )
+    }
+}

@@ -1,0 +1,197 @@
+//! `hbpca fit --memory`: data that does not fit is streamed, says so, stays within its memory, and gives the same answer.
+
+mod common;
+
+use common::{Folder, Run, numbers};
+use serde_json::Value;
+
+/// n rows of d f32 values as `.npy`: a mean, a common part and columns of falling deviation.
+fn npy(folder: &Folder, name: &str, n: usize, d: usize) {
+    use std::io::Write;
+    let mut state = 1_u64;
+    let mut uniform = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f32 / (1 << 23) as f32 - 1.0
+    };
+    let weights: Vec<f32> = (0..d).map(|j| 2.0 / (1.0 + j as f32).sqrt()).collect();
+    let mut text = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({n}, {d}), }}");
+    text += &" ".repeat(117_usize.saturating_sub(text.len()));
+    text.push('\n');
+    let file = std::fs::File::create(folder.path(name)).unwrap();
+    let mut file = std::io::BufWriter::with_capacity(1 << 20, file);
+    file.write_all(b"\x93NUMPY\x01\x00").unwrap();
+    file.write_all(&(text.len() as u16).to_le_bytes()).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    let mut row = Vec::with_capacity(d * 4);
+    for _ in 0..n {
+        row.clear();
+        let common = uniform();
+        for weight in &weights {
+            row.extend((1.0 + common + weight * uniform()).to_le_bytes());
+        }
+        file.write_all(&row).unwrap();
+    }
+}
+
+/// Both answers lie within their certificates of the truth.
+fn agree(a: &Value, b: &Value) {
+    let (ours, theirs) = (numbers(&a["eigenvalues"]), numbers(&b["eigenvalues"]));
+    let residuals = |x: &Value| numbers(&x["certificate"]["residuals"]);
+    for (i, (x, y)) in ours.iter().zip(&theirs).enumerate() {
+        assert!((x - y).abs() <= residuals(a)[i] + residuals(b)[i], "{x} {y}");
+    }
+    let total = |x: &Value| x["total_variance"].as_f64().unwrap();
+    assert!((total(a) / total(b) - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn streamed_and_loaded_answers_agree_for_every_solver_and_preparation() {
+    let folder = Folder::new();
+    npy(&folder, "x.npy", 60_000, 256); // 58.6 MiB, which need 73.2 MiB to be loaded
+    let solvers = [
+        "auto",
+        "covariance -k 3",
+        "anchored -k 3",
+        "krylov -k 3",
+        "power",
+        "power-m",
+        "oja",
+        "vr-pca",
+        "vr-hb-power",
+    ];
+    for (i, solver) in solvers.iter().enumerate() {
+        let preparation = ["--scale std", "--center", "--no-center", "--scale minmax"][i % 4];
+        let arguments =
+            format!("fit x.npy --solver {solver} {preparation} --json --max-passes 20 --tol 1e-5 -q");
+        let streamed = folder.run(&format!("{arguments} --memory 64M"));
+        let loaded = folder.run(&format!("{arguments} --memory 1G"));
+        let code = loaded.code();
+        assert!(code == 0 || !solver.contains("-k"), "{solver}: {}", loaded.stderr());
+        let (streamed, loaded) = (streamed.json(code), loaded.json(code));
+        assert!(streamed["stream"].is_object() && loaded["stream"].is_null());
+        agree(&streamed, &loaded);
+    }
+}
+
+#[test]
+fn the_choice_is_announced_before_the_work_and_not_when_quiet() {
+    let folder = Folder::new();
+    npy(&folder, "x.npy", 60_000, 256);
+    let run = folder.run("fit x.npy --memory 64M --json --scale std");
+    let (text, object) = (run.stderr(), run.json(0));
+    let announced =
+        "x.npy: 58.6 MiB do not fit into 64.0 MiB of memory and are read from disk in every pass: ";
+    assert!(text.contains(announced), "{text}");
+    assert!(text.contains(" to read, in chunks of ") && text.contains(" pass"), "{text}");
+    let stream = &object["stream"];
+    assert_eq!(stream["memory"], 64 << 20);
+    assert!(stream["planned_memory"].as_u64().unwrap() <= 64 << 20);
+    let read = stream["bytes_read"].as_u64().unwrap();
+    let per_pass = 60_000 * 256 * 4;
+    let full = object["full_passes"].as_u64().unwrap() + object["statistics_passes"].as_f64().unwrap() as u64;
+    assert!(read >= full * per_pass && read < full * per_pass + per_pass / 4, "{read} {full}");
+    assert_eq!(folder.run("fit x.npy --memory 64M --json --scale std -q").stderr(), "");
+}
+
+#[test]
+fn a_budget_too_small_for_anything_names_one_that_works() {
+    let folder = Folder::new();
+    npy(&folder, "x.npy", 3000, 2000);
+    let refusal = folder.run("fit x.npy -k 20 --memory 20M --threads 2").refusal(2);
+    let least = refusal.split("need ").nth(1).and_then(|x| x.split('M').next()).unwrap().to_owned();
+    assert!(refusal.contains("memory = 20.0 MiB: 20 components of 2000 columns"), "{refusal}");
+    let again =
+        folder.run(&format!("fit x.npy -k 20 --memory {least}M --threads 2 --json -q --max-passes 3"));
+    assert!([0, 1].contains(&again.code()), "{}", again.stderr());
+    let refusal = folder.run("fit x.npy --memory 4X").refusal(2);
+    assert!(refusal.contains("give bytes or a size such as 512M"), "{refusal}");
+}
+
+#[test]
+fn what_cannot_be_streamed_and_does_not_fit_names_the_way_out() {
+    let folder = Folder::with_data();
+    let refusal = folder.run("fit x.csv --memory 5K").refusal(3);
+    assert!(refusal.contains("cannot be read in pieces because csv files"), "{refusal}");
+    assert!(refusal.contains("convert it once with hbpca convert to .npy"), "{refusal}");
+}
+
+#[test]
+fn threads_do_not_change_the_bits_of_a_streamed_fit() {
+    let folder = Folder::new();
+    npy(&folder, "x.npy", 60_000, 256);
+    let run = |threads: usize| {
+        let model = format!("m{threads}.safetensors");
+        let arguments = "fit x.npy -k 2 --memory 64M --solver anchored --scale std -q";
+        // The plan depends on the threads, which need memory: sizes that do not are the same.
+        let run = folder.run(&format!("{arguments} --threads {threads} -o {model}"));
+        assert_eq!(run.code(), 0, "{}", run.stderr());
+        run.stdout().lines().filter(|line| !line.contains(" in ")).collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(run(1), run(2));
+}
+
+#[test]
+fn nan_is_found_with_its_row_and_column() {
+    let folder = Folder::new();
+    npy(&folder, "x.npy", 60_000, 256);
+    let mut bytes = std::fs::read(folder.path("x.npy")).unwrap();
+    let at = 128 + (4321 * 256 + 17) * 4;
+    bytes[at..at + 4].copy_from_slice(&f32::NAN.to_le_bytes());
+    std::fs::write(folder.path("x.npy"), bytes).unwrap();
+    let refusal = folder.run("fit x.npy --memory 64M -q").refusal(3);
+    assert!(refusal.contains("row 4321, column 17 (counted from 0) holds NaN"), "{refusal}");
+}
+
+/// Peak resident bytes of a run, watched from outside.
+#[cfg(target_os = "linux")]
+fn peak_memory(folder: &Folder, arguments: &str) -> (u64, Run) {
+    use std::process::{Command, Stdio};
+    let binary = assert_cmd::cargo::cargo_bin("hbpca");
+    let mut child = Command::new(binary)
+        .current_dir(folder.root())
+        .args(arguments.split_whitespace())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    while child.try_wait().unwrap().is_none() {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        if let Some(line) = text.lines().find_map(|line| line.strip_prefix("VmHWM:")) {
+            let kibibytes: u64 = line.trim().trim_end_matches(" kB").parse().unwrap();
+            peak = peak.max(kibibytes << 10);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    (peak, Run(child.wait_with_output().unwrap()))
+}
+
+#[cfg(target_os = "linux")]
+fn stays_within(megabytes: u64, rows: usize, columns: usize) {
+    let folder = Folder::new();
+    npy(&folder, "x.npy", rows, columns);
+    for solver in ["auto", "anchored", "krylov", "covariance"] {
+        let arguments = format!("fit x.npy --solver {solver} --scale std --memory {megabytes}M --json -q");
+        let (peak, run) = peak_memory(&folder, &arguments);
+        let object = run.json(0);
+        assert!(peak <= megabytes << 20, "{solver}: {} MiB", peak >> 20);
+        assert!(peak > 4 << 20, "{solver}: was the run watched at all?");
+        let passes = object["full_passes"].as_f64().unwrap() + object["statistics_passes"].as_f64().unwrap();
+        assert!(solver == "krylov" || passes <= 3.0, "{solver}: {passes}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn resident_memory_stays_within_the_budget() {
+    stays_within(64, 160_000, 256); // 156 MiB
+}
+
+/// `cargo test --release -p hbpca-cli --test out_of_core -- --ignored`
+#[test]
+#[ignore = "writes half a gibibyte"]
+#[cfg(target_os = "linux")]
+fn resident_memory_stays_within_the_budget_for_half_a_gibibyte() {
+    stays_within(64, 524_288, 256);
+}

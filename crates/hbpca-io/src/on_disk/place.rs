@@ -1,0 +1,58 @@
+//! Whether data is read into memory or left on disk.
+
+use hbpca::RowChunks;
+
+use super::{OnDisk, Storage, on_disk};
+use crate::{ByteSize, Input, ReadError, ReadOptions, machine_memory};
+
+/// Where the rows are while they are worked on.
+pub enum Place {
+    /// In memory, once they are read.
+    Memory,
+    /// On disk, read in every pass.
+    Disk {
+        /// The rows.
+        rows: Box<dyn OnDisk>,
+        /// Bytes of memory that may be taken.
+        memory: u64,
+    },
+}
+
+/// Half of what there is; the rest is for the page cache, which makes reading fast, and for others.
+const DEFAULT_SHARE: u64 = 2;
+/// Dense data passes through buffers while it is read.
+const READING_DENSE: f64 = 1.25;
+/// Compressed rows are decoded into a second copy, array by array.
+const READING_SPARSE: f64 = 2.0;
+
+/// Decides by what the data and the work `beside` it need and what they may take: `memory`, or half of what the machine or its
+/// control group has. Data that neither fits nor can be read in pieces is refused.
+pub fn place(
+    input: &Input,
+    options: &ReadOptions,
+    memory: Option<ByteSize>,
+    beside: impl Fn(&dyn RowChunks) -> u64,
+) -> Result<Place, ReadError> {
+    let Some(ByteSize(memory)) = memory.or_else(|| machine_memory().map(|all| ByteSize(all / DEFAULT_SHARE)))
+    else {
+        return Ok(Place::Memory); // nothing is known of this machine
+    };
+    match on_disk(input, options)? {
+        Storage::Pieces(rows) => {
+            let factor = if rows.is_sparse() { READING_SPARSE } else { READING_DENSE };
+            let reading = (rows.memory() as f64 * factor) as u64;
+            let fits = reading.max(rows.memory().saturating_add(beside(&*rows))) <= memory;
+            Ok(if fits { Place::Memory } else { Place::Disk { rows, memory } })
+        }
+        Storage::Whole { least_memory: Some(least), reason } if least > memory => {
+            let message = format!(
+                "its {} do not fit into {} of memory, and it cannot be read in pieces because {reason}: convert it once with \
+                 hbpca convert to .npy and use that, or allow more memory",
+                ByteSize(least),
+                ByteSize(memory),
+            );
+            Err(ReadError::option(&input.name(), message))
+        }
+        Storage::Whole { .. } => Ok(Place::Memory),
+    }
+}
