@@ -131,6 +131,11 @@ impl ChunkFolder {
         self.manifest.dtype == Dtype::F32
     }
 
+    /// Bytes of the largest part.
+    pub(crate) fn largest_part(&self) -> u64 {
+        self.manifest.parts.iter().map(|part| part.content.bytes).max().unwrap_or(0)
+    }
+
     /// Whether every row has a label.
     pub fn has_labels(&self) -> bool {
         self.manifest.labels.is_some()

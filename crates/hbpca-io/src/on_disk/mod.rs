@@ -1,8 +1,9 @@
 //! Data that is left on disk and read in pieces, any number of times.
 //!
-//! Plain `.npy` in C order and uncompressed SciPy CSR archives can be, in one file or in parts; everything else has to be read
-//! into memory or converted first.
+//! Plain `.npy` in C order and uncompressed SciPy CSR archives can be, in one file or in parts, and so can a chunk folder;
+//! everything else has to be read into memory or converted first.
 
+mod chunks;
 mod csr;
 mod npy;
 mod place;
@@ -17,7 +18,7 @@ use hbpca::{Error, Matrix, RowChunks};
 
 use crate::element::{Element, Number};
 use crate::input::Part;
-use crate::{Format, Input, Precision, ReadError, ReadOptions};
+use crate::{ChunkFolder, Format, Input, Precision, ReadError, ReadOptions};
 
 use csr::CsrOnDisk;
 use npy::NpyOnDisk;
@@ -56,6 +57,11 @@ pub fn on_disk(input: &Input, options: &ReadOptions) -> Result<Storage, ReadErro
     let chosen = options.label_column.is_some() || options.columns.is_some() || options.n_columns.is_some();
     if chosen || options.precision != Precision::Auto {
         return whole("columns or a type of number are chosen while reading", &parts, 1.0);
+    }
+    if let [folder] = &parts[..]
+        && ChunkFolder::recognise(folder)
+    {
+        return Ok(Storage::Pieces(Box::new(ChunkFolder::open(folder)?)));
     }
     let mut plain = Vec::new();
     let mut format = None;

@@ -1,0 +1,23 @@
+//! A chunk folder read part by part: its parts are the chunks.
+
+use hbpca::RowChunks;
+
+use super::OnDisk;
+use crate::{ChunkFolder, ReadError};
+
+impl OnDisk for ChunkFolder {
+    fn cut(&mut self, _bytes: u64) -> Result<(), ReadError> {
+        Ok(()) // a checksum is of a whole part
+    }
+
+    /// A part is read whole, for its checksum, and decoded beside its bytes.
+    fn chunk_memory(&self) -> u64 {
+        2 * self.largest_part()
+    }
+
+    fn memory(&self) -> u64 {
+        let value = if self.is_single() { 4 } else { 8 };
+        let entries = self.nnz() as u64;
+        if self.is_sparse() { entries * (value + 4) + 8 * self.n_rows() as u64 } else { entries * value }
+    }
+}
