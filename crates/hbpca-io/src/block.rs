@@ -46,6 +46,14 @@ impl Values {
         Self::F32(values.iter().map(|&x| x as f32).collect())
     }
 
+    /// No values of the same type, with room for `room`.
+    pub(crate) fn empty_like(&self, room: usize) -> Self {
+        match self {
+            Self::F32(_) => Self::F32(Vec::with_capacity(room)),
+            Self::F64(_) => Self::F64(Vec::with_capacity(room)),
+        }
+    }
+
     /// Adds a value, rounded to the type.
     pub(crate) fn push(&mut self, value: f64) {
         match self {

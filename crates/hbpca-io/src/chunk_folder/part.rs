@@ -100,7 +100,7 @@ impl Rows {
             return Ok(bytes);
         }
         // SciPy's own types of index, as long as they hold every column.
-        let column_type = if self.n_columns <= i32::MAX as usize { "<i4" } else { "<u4" };
+        let column_type = if i32::try_from(self.n_columns).is_ok() { "<i4" } else { "<u4" };
         let columns: Vec<u8> = self.columns.iter().flat_map(|j| j.to_le_bytes()).collect();
         let starts: Vec<u8> = self.starts.iter().flat_map(|&start| (start as u64).to_le_bytes()).collect();
         let shape: Vec<u8> =

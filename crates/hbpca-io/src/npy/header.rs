@@ -145,6 +145,11 @@ impl Header {
         }
     }
 
+    /// Numbers in the array, as far as memory can count them.
+    pub(crate) fn n_numbers(&self) -> usize {
+        self.shape.iter().fold(1, |n, &length| n.saturating_mul(length))
+    }
+
     /// Bytes that the numbers need.
     pub(crate) fn data_bytes(&self, element: Element) -> u128 {
         self.shape.iter().fold(element.size() as u128, |bytes, &x| bytes.saturating_mul(x as u128))

@@ -6,7 +6,6 @@ use std::io::{self, BufReader, Cursor, Read, Seek};
 use zip::ZipArchive;
 
 use crate::ReadError;
-use crate::binary::read_claimed;
 use crate::block::Values;
 use crate::element::Element;
 use crate::input::Opened;
@@ -53,6 +52,22 @@ impl Archive {
     }
 
     pub(super) fn array(&mut self, array: &str) -> Result<Array, ReadError> {
+        let mut bytes = Vec::new();
+        let header = self.blocks(array, |_, block| {
+            bytes.extend_from_slice(block);
+            Ok(())
+        })?;
+        Ok(Array { header, bytes })
+    }
+
+    /// Hands on the bytes of an array some at a time, always whole numbers: neither the claim of a header nor a second copy of
+    /// the array takes memory.
+    fn blocks(
+        &mut self,
+        array: &str,
+        mut each: impl FnMut(&Header, &[u8]) -> Result<(), ReadError>,
+    ) -> Result<Header, ReadError> {
+        const BLOCK: usize = 256 << 10;
         let place = format!("{}({array})", self.name);
         let mut entry = self.zip.by_name(&format!("{array}.npy")).map_err(|error| match error {
             zip::result::ZipError::FileNotFound => {
@@ -71,33 +86,70 @@ impl Archive {
             let text = format!("shape {:?} needs {size} bytes, but there are only {room}", header.shape);
             return Err(ReadError::malformed(&place, text));
         }
-        let bytes = read_claimed(&mut entry, size as usize, &place)?;
-        Ok(Array { header, bytes })
+        let mut left = size as usize;
+        let mut block = vec![0; BLOCK.min(left)];
+        while left > 0 {
+            let part = &mut block[..BLOCK.min(left)];
+            entry.read_exact(part).map_err(|source| ReadError::io(&place, source))?;
+            each(&header, part)?;
+            left -= part.len();
+        }
+        Ok(header)
+    }
+
+    /// The numbers of an array through `keep`; `what` says what they must be.
+    fn numbers<T>(
+        &mut self,
+        array: &str,
+        keep: impl Fn(u64) -> Option<T>,
+        what: &str,
+    ) -> Result<Vec<T>, ReadError> {
+        let (name, most) = (self.name.clone(), self.most_numbers());
+        let malformed = |text: String| ReadError::malformed(&name, text);
+        let mut all = Vec::new();
+        self.blocks(array, |header, block| {
+            let element = header.element().map_err(|text| malformed(format!("`{array}`: {text}")))?;
+            all.reserve_exact(header.n_numbers().min(most).saturating_sub(all.len()));
+            let some = element.decode_indices(block, &keep);
+            all.extend(some.ok_or_else(|| malformed(format!("`{array}` holds something else than {what}")))?);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    /// Room is made at once for so many numbers, as many as real archives unpack to; beyond that it grows with what is there.
+    fn most_numbers(&self) -> usize {
+        usize::try_from(self.size.saturating_mul(4)).unwrap_or(usize::MAX)
     }
 
     /// The whole numbers of an array of one dimension.
     pub(super) fn indices(&mut self, array: &str) -> Result<Vec<u64>, ReadError> {
-        let found = self.array(array)?;
-        let element = self.element(array, &found)?;
-        element.decode_indices(&found.bytes, Some).ok_or_else(|| {
-            ReadError::malformed(&self.name, format!("`{array}` holds something else than numbers from 0 on"))
-        })
+        self.numbers(array, Some, "numbers from 0 on")
     }
 
     /// Row or column numbers, each below `bound`.
     pub(super) fn places(&mut self, array: &str, bound: usize) -> Result<Vec<u32>, ReadError> {
-        let found = self.array(array)?;
-        let element = self.element(array, &found)?;
         let keep = |x: u64| u32::try_from(x).ok().filter(|&x| (x as usize) < bound);
-        element.decode_indices(&found.bytes, keep).ok_or_else(|| {
-            let text = format!("`{array}` holds something else than numbers from 0 to below {bound}");
-            ReadError::malformed(&self.name, text)
-        })
+        self.numbers(array, keep, &format!("numbers from 0 to below {bound}"))
     }
 
     pub(super) fn values(&mut self, array: &str) -> Result<Values, ReadError> {
-        let found = self.array(array)?;
-        Ok(self.element(array, &found)?.decode(&found.bytes))
+        let (name, most) = (self.name.clone(), self.most_numbers());
+        let mut all: Option<Values> = None;
+        let header = self.blocks(array, |header, block| {
+            let element = header.element();
+            let element =
+                element.map_err(|text| ReadError::malformed(&name, format!("`{array}`: {text}")))?;
+            let some = element.decode(block);
+            let room = header.n_numbers().min(most);
+            all.get_or_insert_with(|| some.empty_like(room)).append(some);
+            Ok(())
+        })?;
+        match all {
+            Some(values) => Ok(values),
+            // No numbers, but of some type.
+            None => Ok(self.element(array, &Array { header, bytes: Vec::new() })?.decode(&[])),
+        }
     }
 
     pub(super) fn element(&self, array: &str, found: &Array) -> Result<Element, ReadError> {
