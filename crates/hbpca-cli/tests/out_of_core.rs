@@ -112,7 +112,7 @@ fn what_cannot_be_streamed_and_does_not_fit_names_the_way_out() {
     let folder = Folder::with_data();
     let refusal = folder.run("fit x.csv --memory 5K").refusal(3);
     assert!(refusal.contains("cannot be read in pieces because csv files"), "{refusal}");
-    assert!(refusal.contains("convert it once with hbpca convert to .npy"), "{refusal}");
+    assert!(refusal.contains("convert it once with hbpca convert to a chunk folder"), "{refusal}");
 }
 
 #[test]
@@ -194,4 +194,27 @@ fn resident_memory_stays_within_the_budget() {
 #[cfg(target_os = "linux")]
 fn resident_memory_stays_within_the_budget_for_half_a_gibibyte() {
     stays_within(64, 524_288, 256);
+}
+
+#[test]
+fn chunk_folders_are_streamed_kept_and_checked() {
+    let folder = Folder::new();
+    npy(&folder, "x.npy", 60_000, 256);
+    assert_eq!(folder.run("convert x.npy x.chunks --part-size 4 -q").code(), 0);
+    let arguments = "--solver krylov -k 2 --json -q";
+    let streamed = folder.run(&format!("fit x.chunks {arguments} --memory 64M --checkpoint c")).json(0);
+    let loaded = folder.run(&format!("fit x.npy {arguments} --memory 1G")).json(0);
+    assert!(streamed["stream"].is_object());
+    agree(&streamed, &loaded);
+    // A finished run resumes to what it found.
+    let resumed = folder.run(&format!("fit x.chunks {arguments} --memory 64M --resume c")).json(0);
+    assert_eq!(resumed["eigenvalues"], streamed["eigenvalues"]);
+    // A flipped bit in a part is found by its checksum.
+    let part = folder.path("x.chunks/part-000001.npy");
+    let mut bytes = std::fs::read(&part).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&part, bytes).unwrap();
+    let refusal = folder.run(&format!("fit x.chunks {arguments} --memory 64M")).refusal(3);
+    assert!(refusal.contains("part-000001.npy") && refusal.contains("checksum"), "{refusal}");
 }

@@ -47,7 +47,7 @@ pub fn place(
         Storage::Whole { least_memory: Some(least), reason } if least > memory => {
             let message = format!(
                 "its {} do not fit into {} of memory, and it cannot be read in pieces because {reason}: convert it once with \
-                 hbpca convert to .npy and use that, or allow more memory",
+                 hbpca convert to a chunk folder (a name ending in .chunks) and use that, or allow more memory",
                 ByteSize(least),
                 ByteSize(memory),
             );
