@@ -60,6 +60,21 @@ fn from(checkpoint: &Checkpoint) -> Resumable<'static> {
     Resumable { data: "data".into(), from: Some(checkpoint.clone()), ..Resumable::default() }
 }
 
+/// Every record that an observer is told of.
+#[derive(Default)]
+struct Heard(Vec<Record>);
+
+impl Observer for Heard {
+    fn notify(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        match event {
+            Event::Resumed { history } => self.0.extend_from_slice(history),
+            Event::Looked { record, .. } => self.0.push((*record).clone()),
+            Event::Started { .. } | Event::Finished { .. } => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
 fn timeless(history: &[Record]) -> Vec<Record> {
     history.iter().map(|record| Record { seconds: 0.0, ..record.clone() }).collect()
 }
@@ -140,7 +155,8 @@ fn shares_of_the_variance_grow_on() {
             let config = FitConfig { k: 1, variance_share: Some(0.6), ..config(kind) };
             let limits = Limits { tol: 1e-4, max_passes: 200.0, ..Limits::default() };
             let config = FitConfig { limits, ..config };
-            let whole = config.fit(&x).unwrap();
+            let mut told = Heard::default();
+            let whole = config.fit_observed(&x, None, &mut [&mut told]).unwrap();
             let (_, checkpoints) = kept(&config, &x, None);
             let sizes: Vec<usize> = checkpoints.iter().map(|c| c.k).collect();
             assert!(
@@ -149,8 +165,11 @@ fn shares_of_the_variance_grow_on() {
                     || sizes[0] < sizes[sizes.len() - 1]
             );
             for (j, checkpoint) in checkpoints.iter().enumerate() {
-                let resumed = config.fit_resumable(&x, None, &mut [], from(checkpoint)).unwrap();
+                let mut retold = Heard::default();
+                let observers: &mut [&mut (dyn Observer + Send)] = &mut [&mut retold];
+                let resumed = config.fit_resumable(&x, None, observers, from(checkpoint)).unwrap();
                 assert_same(&resumed, &whole, &format!("{kind}, {storage}, checkpoint {j}"));
+                assert_eq!(timeless(&retold.0), timeless(&told.0), "{kind}, {storage}, checkpoint {j}");
             }
         }
     }
@@ -211,18 +230,10 @@ fn observers_hear_what_was_before_and_of_new_looks_only() {
     let (_, x) = &data()[0];
     let config = config(SolverKind::Power);
     let (whole, checkpoints) = kept(&config, x, None);
-    let mut heard = Vec::new();
-    let mut listen = |event: &Event<'_>| {
-        match event {
-            Event::Resumed { history } => heard.extend_from_slice(history),
-            Event::Looked { record, .. } => heard.push((*record).clone()),
-            Event::Started { .. } | Event::Finished { .. } => {}
-        }
-        ControlFlow::Continue(())
-    };
-    let observers: &mut [&mut (dyn Observer + Send)] = &mut [&mut listen];
+    let mut heard = Heard::default();
+    let observers: &mut [&mut (dyn Observer + Send)] = &mut [&mut heard];
     config.fit_resumable(x, None, observers, from(&checkpoints[3])).unwrap();
-    assert_eq!(timeless(&heard), timeless(&whole.history));
+    assert_eq!(timeless(&heard.0), timeless(&whole.history));
 }
 
 #[test]

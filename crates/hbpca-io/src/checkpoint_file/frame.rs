@@ -53,8 +53,9 @@ impl<W: Write> Hashing<W> {
 /// Writes the file's content.
 pub(super) fn write(checkpoint: &Checkpoint, json: &str, out: impl Write) -> io::Result<()> {
     let paused = &checkpoint.paused;
-    let history: Vec<f64> = paused.history.iter().flat_map(record_to_row).collect();
-    let shape = [paused.history.len(), RECORD];
+    let records = checkpoint.earlier.iter().chain(&paused.history);
+    let history: Vec<f64> = records.flat_map(record_to_row).collect();
+    let shape = [history.len() / RECORD, RECORD];
     let state = paused.state.tensors().iter().map(|(name, x)| (name.as_str(), x.shape(), x.values()));
     let parts: Vec<(&str, &[usize], &[f64])> = state.chain([(HISTORY, &shape[..], &history[..])]).collect();
 

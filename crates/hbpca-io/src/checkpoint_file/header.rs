@@ -25,6 +25,8 @@ pub(super) struct Header {
     pub(super) seconds: f64,
     pub(super) run_seconds: f64,
     pub(super) read: RowsRead,
+    /// How many records of the history are of earlier runs.
+    pub(super) earlier: usize,
     pub(super) counts: BTreeMap<String, u64>,
 }
 
@@ -44,6 +46,7 @@ impl Header {
             seconds: checkpoint.seconds,
             run_seconds: paused.seconds,
             read: paused.read,
+            earlier: checkpoint.earlier.len(),
             counts: paused.state.counts().clone(),
         }
     }

@@ -3,7 +3,7 @@
 //! | tensor | content |
 //! |---|---|
 //! | `solver.…`, `operator.…`, `driver.…`, `statistics.…` | f64, the numbers of the run under the names it gives them |
-//! | `history` | r×9, f64, as in a model file |
+//! | `history` | r×9, f64, as in a model file; runs that this one grew out of come first |
 //! | `checksum` | one u64, the last eight bytes of the file: XXH3-64 of all bytes before them |
 //!
 //! Everything else is one JSON object in the metadata under the key `hbpca-checkpoint` ([`header`]). The checksum is looked at
@@ -55,8 +55,12 @@ pub fn recognise_checkpoint(path: &Path) -> bool {
 
 /// The checkpoint in a file's content, or what is wrong with it.
 pub fn checkpoint_from_bytes(bytes: &[u8]) -> Result<Checkpoint, String> {
-    let Frame { json, tensors, history } = Frame::read(bytes)?;
+    let Frame { json, tensors, history: mut earlier } = Frame::read(bytes)?;
     let header = Header::from_json(&json)?;
+    if header.earlier > earlier.len() {
+        return Err(format!("its header says {} earlier records of {}", header.earlier, earlier.len()));
+    }
+    let history = earlier.split_off(header.earlier);
     let state = State::from_parts(tensors, header.counts);
     let paused = Paused { state, history, read: header.read, seconds: header.run_seconds };
     Ok(Checkpoint {
@@ -68,6 +72,7 @@ pub fn checkpoint_from_bytes(bytes: &[u8]) -> Result<Checkpoint, String> {
         k: header.k,
         eta: header.eta,
         seconds: header.seconds,
+        earlier,
         paused,
     })
 }

@@ -59,6 +59,8 @@ fn checkpoints_of_every_solver_come_back_the_same_and_the_public_library_reads_t
         let checkpoint = kept(solver);
         let bytes = bytes_of(&checkpoint);
         assert_eq!(checkpoint_from_bytes(&bytes).unwrap(), checkpoint, "{solver}");
+        let grown = Checkpoint { earlier: checkpoint.paused.history[..1].to_vec(), ..checkpoint.clone() };
+        assert_eq!(checkpoint_from_bytes(&bytes_of(&grown)).unwrap(), grown);
         let file = SafeTensors::deserialize(&bytes).unwrap();
         assert_eq!(file.len(), checkpoint.paused.state.tensors().len() + 2);
         assert_eq!(file.tensor("statistics.mean").unwrap().shape(), [4]);
@@ -112,6 +114,7 @@ fn lies_with_a_fitting_checksum_are_refused_and_named() {
     assert!(with(r#"\"seconds\":"#, r#"\"seconds\":null,\"x\":"#).contains("cannot be understood"));
     assert!(with(r#"\"k\":1,"#, r#"\"k\":-1,"#).contains("cannot be understood"));
     assert!(with(r#""dtype":"F64""#, r#""dtype":"I64""#).contains("type I64 where F64"));
+    assert!(with(r#"\"earlier\":0"#, r#"\"earlier\":4"#).contains("4 earlier records of 3"));
     assert!(with(r#""dtype":"U64""#, r#""dtype":"I64""#).contains("`checksum` is missing"));
     assert!(with(r#""shape":[3,9]"#, r#""shape":[9,3]"#).contains("shape [9, 3]"));
     assert!(with(r#""shape":[4,1]"#, r#""shape":[100000000000,100000000000]"#).contains("not a whole"));

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use super::{FitConfig, MomentumChoice, SolverKind};
 use crate::driver::Stopwatch;
 use crate::matrix::{ColumnStatistics, Replacement, fingerprint_of_block};
+use crate::observe::Record;
 use crate::pause::{Keeper, Moment, Paused};
 use crate::{Error, State};
 
@@ -34,6 +35,8 @@ pub struct Checkpoint {
     pub eta: Option<f64>,
     /// Seconds of the fit, column statistics included.
     pub seconds: f64,
+    /// Records of runs for fewer components that this one grew out of.
+    pub earlier: Vec<Record>,
     /// The run, its state with that of the column statistics.
     pub paused: Paused,
 }
@@ -109,6 +112,7 @@ pub struct Resumable<'a> {
 pub(super) struct Session<'a> {
     resumable: Resumable<'a>,
     choices: BTreeMap<String, String>,
+    earlier: Vec<Record>,
     last: Moment,
 }
 
@@ -122,7 +126,8 @@ impl<'a> Session<'a> {
             last.seconds = from.paused.seconds;
             last.passes = from.paused.history.last().map_or(0.0, |record| record.passes);
         }
-        Ok(Self { resumable, choices, last })
+        let earlier = resumable.from.as_ref().map_or_else(Vec::new, |from| from.earlier.clone());
+        Ok(Self { resumable, choices, earlier, last })
     }
 
     /// A clock that goes on from what the fit has taken so far.
@@ -153,6 +158,16 @@ impl<'a> Session<'a> {
         }
         run.start = None; // where it began is in its state
         Some((from.chosen_because, from.paused))
+    }
+
+    /// What happened before the run that is resumed, for observers to hear of.
+    pub(super) fn earlier(&self) -> &[Record] {
+        &self.earlier
+    }
+
+    /// A run is over, and one for more components follows.
+    pub(super) fn outgrow(&mut self, history: Vec<Record>) {
+        self.earlier.extend(history);
     }
 
     /// Keeps `run`, if anybody wants that.
@@ -206,6 +221,7 @@ impl Keeper for FitKeeper<'_, '_> {
             k: self.run.k,
             eta: self.run.eta,
             seconds: self.clock.seconds(),
+            earlier: self.session.earlier.clone(),
             paused,
         })
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use checkpoint::Session;
 
 use crate::matrix::{ColumnStatistics, Matrix, Preprocessing, Replacement, RowMap, Sampler};
-use crate::observe::{Observer, Record};
+use crate::observe::{Event, Observer, Record};
 use crate::policy::{
     AdaptiveMomentum, Batch, Momentum, OracleMomentum, Start, Suggestion, most_rows_read, suggest_step_size,
 };
@@ -237,7 +237,14 @@ impl FitConfig {
         let mut read = RowsRead::default();
         let (report, chosen_because) = loop {
             let (chosen_because, paused) = match session.resume(&mut run) {
-                Some((chosen_because, paused)) => (chosen_because, Some(paused)),
+                Some((chosen_because, paused)) => {
+                    let history = session.earlier();
+                    observers.iter_mut().filter(|_| !history.is_empty()).for_each(|observer| {
+                        // Who wants to stop can say so at the first look.
+                        let _ = observer.notify(&Event::Resumed { history });
+                    });
+                    (chosen_because, Some(paused))
+                }
                 None => (run.settle(matrix, &map, &mut read)?, None),
             };
             run.check(matrix.n_rows(), matrix.n_cols())?;
@@ -257,7 +264,10 @@ impl FitConfig {
             read = report.read;
             match run.grown(&report, map.total_variance(), matrix) {
                 None => break (report, chosen_because),
-                Some(larger) => run = larger,
+                Some(larger) => {
+                    session.outgrow(report.history);
+                    run = larger;
+                }
             }
         };
         let (vectors, certificate) =

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!    state: anchors Q (d×a, orthonormal) with exact images CQ; block W (d×p), p ≥ k
-//!    start: W ← leading directions of a small sample of rows, and a tenth of random ones
+//!    start: W ← leading directions of a small sample of rows, and a tenth of random ones, beside those given
 //!    repeat
 //! 1      X ← orth(W − QQᵀW);  Z ← CX                        one full pass, on directions orthogonal to the anchors
 //! 2      Rayleigh–Ritz on [Q, X] with images [CQ, Z]        no pass; the best a pairs become Q, the best p become W
@@ -150,7 +150,7 @@ impl Anchored {
             pool: None,
             basis: RitzBasis::empty(d),
             w,
-            started: start.is_some(),
+            started: false,
             vectors: Block::zeros(d, k),
             images: Block::zeros(d, k),
             residual: f64::INFINITY,
@@ -175,8 +175,12 @@ impl Anchored {
         Ok(self)
     }
 
-    /// Leading directions of a sample of rows, from a block Krylov space of the sample's own covariance.
+    /// Leading directions of a sample of rows, from a block Krylov space of the sample's own covariance, beside those that were
+    /// given.
     fn sample_start(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
+        if self.w.p() > 0 && self.sizes.start_rows == 0 {
+            return Ok(()); // no rows to spare: what was given must do
+        }
         let (d, p) = (operator.dim(), self.sizes.block);
         let random = random_complement(Tall::empty(d).view(), p, self.seed)?;
         let mut x = random.clone();
@@ -199,7 +203,7 @@ impl Anchored {
             x = sample.best(p).0;
             super::combine(&mut x, 1.0, STIR, &random);
         }
-        self.w = x;
+        self.w = beside(&self.w, &x);
         Ok(())
     }
 
