@@ -1,6 +1,6 @@
 //! Rows that come in chunks.
 
-use hbpca::Moments as Core;
+use hbpca::{FitConfig, Moments as Core, SolverKind};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -50,10 +50,10 @@ impl Moments {
         })
     }
 
-    /// The components of all rows seen.
+    /// The components of all rows seen, always by the one solver that needs no rows.
     #[pyo3(signature = (settings, n_components=None))]
     fn fit(&self, py: Python<'_>, settings: Settings<'_>, n_components: Option<Wanted>) -> Outcome<Fitted> {
-        let mut config = settings.config()?;
+        let mut config = FitConfig { solver: SolverKind::Covariance, ..settings.config()? };
         ask(&mut config, n_components, self.0.n_rows(), self.0.n_cols());
         let mut fit = py.detach(|| config.fit_moments(&self.0))?;
         if n_components.is_none() {

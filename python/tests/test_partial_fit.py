@@ -106,6 +106,11 @@ def test_single_rows_float32_and_unchecked_arrays(X):
     assert_same(PCA(2, warm_start=True).partial_fit(X, check_input=False), PCA(2, tol=1e-12).fit(X))
 
 
+def test_no_other_solver_is_used(X):
+    pca = PCA(1, solver="vr-hb-power").partial_fit(X)
+    assert (pca.solver_, pca.chosen_because_) == ("covariance", "only the moments of the rows are kept")
+
+
 def test_shares_and_all_components(X):
     assert in_chunks(PCA(0.8), X, [100]).n_components_ == PCA(0.8).fit(X).n_components_
     assert in_chunks(PCA(), X, [100]).n_components_ == 12
@@ -135,18 +140,17 @@ def test_a_refused_chunk_leaves_everything_as_it_was(X):
 def test_what_it_cannot_do_it_refuses_with_the_way_out(X):
     with pytest.raises(ValueError, match=r"columns = 5000: .* 128 MiB .* memory limit"):
         PCA(2).partial_fit(sparse.random(3, 5000, density=0.01, format="csr", random_state=0))
-    with pytest.raises(ValueError, match=r"solver = krylov: .* choose auto or covariance"):
-        PCA(2, solver="krylov").partial_fit(X)
     with pytest.raises(ValueError, match="n_components = 5: 3 rows"):
         PCA(5).partial_fit(X[:3])
-    with pytest.raises(ValueError, match="begin with partial_fit"):
-        PCA(2).fit(X).partial_fit(X)
 
 
-def test_fit_forgets_the_chunks(X):
+def test_fit_and_partial_fit_do_not_mix(X):
     pca = PCA(2).partial_fit(X[:100])
     assert_same(pca.fit(X), PCA(2).fit(X))
     assert not hasattr(pca, "n_samples_seen_")
+    with pytest.warns(UserWarning, match="partial_fit begins anew"):
+        pca.partial_fit(X[:50])
+    assert_same(pca, PCA(2, tol=1e-12).fit(X[:50]))
 
 
 def test_pickles_go_on(X):

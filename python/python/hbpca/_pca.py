@@ -183,8 +183,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         all rows seen. No row is kept. The scatter takes n_features² numbers: up to 128 MiB, that is 4096 features. Beyond that
         `partial_fit` refuses; `fit` a file or a memory map instead, with `memory_limit` where it does not fit into memory.
 
-        Every attribute is there after every call, and `n_samples_seen_` counts the rows. The first call fixes `n_features_in_`.
-        `solver` must be "auto" or "covariance"; callbacks are not called.
+        Every attribute is there after every call, and `n_samples_seen_` counts the rows. The first call fixes `n_features_in_`. After
+        `fit`, which keeps no statistics of its rows, it begins anew, with a warning.
+        The solver is always "covariance", which needs no rows, whatever `solver` says; callbacks are not called.
 
         Parameters
         ----------
@@ -195,9 +196,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         """
         before = getattr(self, "_moments", None)
         if before is None and hasattr(self, "components_"):
-            raise ValueError(
-                "partial_fit cannot go on from fit, which keeps no statistics of the rows it saw: begin with partial_fit, or "
-                "call fit on all rows"
+            warnings.warn(
+                "partial_fit begins anew: fit keeps no statistics of the rows it saw; give all rows to partial_fit, or to fit",
+                UserWarning,
+                stacklevel=2,
             )
         if check_input:
             X = self._validated(X, reset=before is None)
