@@ -1,9 +1,11 @@
 """Rows in chunks: the same as all rows at once, proved, and refused where it cannot be."""
 
+import itertools
 import pickle
 
 import numpy as np
 import pytest
+
 from hbpca import PCA
 
 sparse = pytest.importorskip("scipy.sparse")
@@ -19,7 +21,7 @@ def X():
 
 def in_chunks(pca, X, cuts, weights=None):
     edges = [0, *cuts, X.shape[0]]
-    for start, end in zip(edges[:-1], edges[1:], strict=True):
+    for start, end in itertools.pairwise(edges):
         chunk = None if weights is None else weights[start:end]
         pca.partial_fit(X[start:end], sample_weight=chunk)
     return pca

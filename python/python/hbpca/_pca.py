@@ -178,13 +178,14 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
     def partial_fit(self, X, y=None, sample_weight=None, check_input=True):
         """Add the rows of X to those seen so far, and find the components of all of them.
 
-        Exact: what is kept are the number of rows, the means and the centred scatter of all columns in float64, so that after the
-        last chunk the result is that of one `fit` on all rows, up to rounding, whatever the chunks were; the certificate holds for
-        all rows seen. No row is kept. The scatter takes n_features² numbers: up to 128 MiB, that is 4096 features. Beyond that
-        `partial_fit` refuses; `fit` a file or a memory map instead, with `memory_limit` where it does not fit into memory.
+        Exact: what is kept are the number of rows, the means and the centred scatter of all columns in float64, so that after
+        the last chunk the result is that of one `fit` on all rows, up to rounding, whatever the chunks were; the certificate
+        holds for all rows seen. No row is kept. The scatter takes n_features² numbers: up to 128 MiB, that is 4096 features.
+        Beyond that `partial_fit` refuses; `fit` a file or a memory map instead, with `memory_limit` where it does not fit into
+        memory.
 
-        Every attribute is there after every call, and `n_samples_seen_` counts the rows. The first call fixes `n_features_in_`. After
-        `fit`, which keeps no statistics of its rows, it begins anew, with a warning.
+        Every attribute is there after every call, and `n_samples_seen_` counts the rows. The first call fixes
+        `n_features_in_`. After `fit`, which keeps no statistics of its rows, it begins anew, with a warning.
         The solver is always "covariance", which needs no rows, whatever `solver` says; callbacks are not called.
 
         Parameters
