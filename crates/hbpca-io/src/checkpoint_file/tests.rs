@@ -7,12 +7,20 @@ use safetensors::tensor::SafeTensors;
 
 use super::*;
 
+/// 15 rows of 4 columns.
+fn data() -> Matrix<'static> {
+    let values: Vec<f64> = (0..60).map(|i| f64::from((i * 37 + i * i * 11) % 101)).collect();
+    Dense::new(values, 15, 4).unwrap().into()
+}
+
+fn config(solver: SolverKind, max_passes: f64) -> FitConfig {
+    let limits = Limits { tol: 1e-14, max_passes, ..Limits::default() };
+    FitConfig { solver, limits, epoch: 2, eta: Some(0.1), threads: 1, ..FitConfig::default() }
+}
+
 /// A checkpoint after three looks.
 fn kept(solver: SolverKind) -> Checkpoint {
-    let values: Vec<f64> = (0..60).map(|i| f64::from((i * 37 + i * i * 11) % 101)).collect();
-    let x: Matrix = Dense::new(values, 15, 4).unwrap().into();
-    let limits = Limits { tol: 1e-14, max_passes: 3.0, ..Limits::default() };
-    let config = FitConfig { solver, limits, epoch: 2, eta: Some(0.1), ..FitConfig::default() };
+    let (x, config) = (data(), config(solver, 3.0));
     let mut last = None;
     let mut keep = |checkpoint: &Checkpoint| {
         last = Some(checkpoint.clone());
@@ -131,4 +139,63 @@ fn faults_carry_the_file_s_name() {
     assert!(read_checkpoint(folder.path()).unwrap_err().to_string().contains("not one"));
     assert!(read_checkpoint(&folder.path().join("none")).is_err());
     assert!(!recognise_checkpoint(&path) && !recognise_checkpoint(folder.path()));
+}
+
+/// Changes files of every solver at random, adds a checksum that fits, and goes on from what is understood; returns how many
+/// were.
+fn go_on_from_mutations(seconds: f64, seed: u64) -> [usize; 3] {
+    let mut state = seed;
+    let mut below = |most: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % most.max(1)
+    };
+    let files: Vec<Vec<u8>> = SolverKind::ALL.map(|solver| bytes_of(&kept(solver))).into();
+    let (x, clock) = (data(), std::time::Instant::now());
+    let mut counts = [0; 3];
+    while clock.elapsed().as_secs_f64() < seconds {
+        let file = &files[below(files.len())];
+        let mut content = file[..file.len() - 8].to_vec();
+        for _ in 0..=below(4) {
+            let at = below(content.len());
+            match below(6) {
+                0 => content[at] ^= 1 << below(8),
+                1 => content[at] = b'0' + below(10) as u8,
+                // The exponent of a number: NaN, infinity, huge, tiny.
+                2 => content[at | 7] = [0x7f, 0xff, 0x00, 0x80][below(4)],
+                3 => content[at] = below(256) as u8,
+                4 => {
+                    let from = below(content.len() - 8);
+                    let at = at.min(content.len() - 8);
+                    content.copy_within(from..from + 8, at);
+                }
+                _ => {
+                    let digits = content.iter().enumerate().filter(|(_, x)| x.is_ascii_digit());
+                    let digits: Vec<usize> = digits.map(|(at, _)| at).collect();
+                    content[digits[below(digits.len())]] = b'0' + below(10) as u8;
+                }
+            }
+        }
+        counts[0] += 1;
+        let Ok(checkpoint) = checkpoint_from_bytes(&summed(content)) else { continue };
+        counts[1] += 1;
+        let config = config(checkpoint.solver, 9.0);
+        let resumable =
+            Resumable { data: checkpoint.data.clone(), from: Some(checkpoint), ..Resumable::default() };
+        counts[2] += usize::from(config.fit_resumable(&x, None, &mut [], resumable).is_ok());
+    }
+    counts
+}
+
+#[test]
+fn mutated_files_are_refused_or_harmless() {
+    let [tried, understood, resumed] = go_on_from_mutations(1.0, 1);
+    assert!(tried > understood && understood > resumed && resumed > 0, "{tried} {understood} {resumed}");
+}
+
+/// `cargo test -p hbpca-io --lib -- --ignored mutated_for_minutes --nocapture`
+#[test]
+#[ignore = "takes three minutes"]
+fn mutated_for_minutes() {
+    let [tried, understood, resumed] = go_on_from_mutations(180.0, 2);
+    println!("{tried} files, {understood} understood, {resumed} resumed");
 }
