@@ -7,7 +7,7 @@ use hbpca::{Csr, Dense};
 /// 2000 rows: dense, or with every third entry and some empty rows.
 fn rows(sparse: bool, single: bool) -> Matrix<'static> {
     let value = |l: usize, j: usize| {
-        if (l + j).is_multiple_of(3) && l % 7 != 0 { (l * 5 + j) as f64 / 8.0 } else { 0.0 }
+        if (l + j).is_multiple_of(3) && !l.is_multiple_of(7) { (l * 5 + j) as f64 / 8.0 } else { 0.0 }
     };
     let (n, d) = (2000, 5);
     if sparse {
