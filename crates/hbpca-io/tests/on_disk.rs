@@ -259,7 +259,7 @@ fn a_file_that_changes_is_noticed() {
     let matrix: Matrix = Dense::new(dense(100, 4), 100, 4).unwrap().into();
     let begin = || {
         write(&path, &matrix, &WriteOptions::default()).unwrap();
-        let mut rows = pieces(&[path.clone()]);
+        let mut rows = pieces(std::slice::from_ref(&path));
         rows.cut(160).unwrap();
         rows.read_chunk(0, None).unwrap();
         rows

@@ -389,3 +389,21 @@ fn observers_learn_how_rows_are_prepared_before_the_first_look() {
         assert_eq!(order.0.iter().filter(|what| **what == "prepared").count(), 1);
     }
 }
+
+#[test]
+fn a_resumed_stream_has_the_pool_and_the_statistics_of_the_one_before() {
+    let x = dense_problem(300, 8);
+    let begin = || {
+        let stream = Streamed::new(Chunked::new(&x, &cuts(300)[1]), Preprocessing::STANDARDIZE).unwrap();
+        stream.with_pool(40, 9)
+    };
+    let (mut before, mut image) = (begin(), Block::zeros(0, 0));
+    before.guess_columns(30, 9).unwrap();
+    before.first_image(&mut basis(8, 2), &mut image).unwrap();
+    assert_eq!(before.statistics_passes(), 0);
+    before.apply(&basis(8, 2), &mut image).unwrap();
+    let mut resumed = begin();
+    resumed.resume_after(2).unwrap();
+    assert_eq!(resumed.rows_at_hand(), before.rows_at_hand());
+    assert_eq!(resumed.columns().unwrap(), before.columns().unwrap());
+}

@@ -146,6 +146,13 @@ impl<'s> Streamed<'s> {
         Ok(())
     }
 
+    /// Goes on as after so many full passes (those for statistics included): reads the data once, which leaves the same
+    /// statistics and the same pool behind as the last of them did. For a run that is resumed.
+    pub fn resume_after(&mut self, full_passes: u64) -> Result<(), Error> {
+        self.passes = full_passes.saturating_sub(1);
+        self.gather_columns()
+    }
+
     fn know(&mut self, statistics: ColumnStatistics) {
         let map = self.preprocessing.row_map(&statistics);
         self.found.get_or_init(|| (map.clone(), statistics.weight()));
