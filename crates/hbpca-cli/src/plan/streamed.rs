@@ -1,6 +1,6 @@
 //! Rows that stay on disk, and what fitting them will cost.
 
-use hbpca::{FitConfig, RowChunks, StreamPlan};
+use hbpca::{FitConfig, StreamPlan};
 use hbpca_io::{ByteSize, OnDisk};
 
 use crate::exit::Failure;
