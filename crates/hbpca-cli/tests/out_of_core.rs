@@ -1,5 +1,8 @@
 //! `hbpca fit --memory`: data that does not fit is streamed, says so, stays within its memory, and gives the same answer.
 
+#![allow(clippy::unwrap_used, reason = "what cannot go on in a test has failed")]
+#![allow(clippy::unwrap_used, reason = "what cannot go on in a test has failed")]
+
 mod common;
 
 use common::{Folder, Run, numbers};
@@ -122,7 +125,6 @@ fn threads_do_not_change_the_bits_of_a_streamed_fit() {
     let run = |threads: usize| {
         let model = format!("m{threads}.safetensors");
         let arguments = "fit x.npy -k 2 --memory 64M --solver anchored --scale std -q";
-        // The plan depends on the threads, which need memory: sizes that do not are the same.
         let run = folder.run(&format!("{arguments} --threads {threads} -o {model}"));
         assert_eq!(run.code(), 0, "{}", run.stderr());
         run.stdout().lines().filter(|line| !line.contains(" in ")).collect::<Vec<_>>().join("\n")

@@ -1,6 +1,10 @@
 //! Rows read chunk by chunk give what rows in memory give: the same sums up to rounding, the same bits for any number of threads.
 
-#![allow(clippy::unwrap_used, reason = "what cannot go on in a test has failed")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_wrap,
+    reason = "what cannot go on in a test has failed; sizes are small"
+)]
 
 mod common;
 

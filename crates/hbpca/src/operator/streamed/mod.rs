@@ -11,7 +11,9 @@
 
 mod fold;
 mod pool;
+mod products;
 mod read_ahead;
+mod runs;
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -19,13 +21,13 @@ use std::sync::{Arc, OnceLock};
 use pool::Pool;
 pub(crate) use read_ahead::IN_FLIGHT;
 use read_ahead::{Pieces, Reader};
+use runs::{longest_run, runs_of, spread_runs};
 
-use super::form::{PieceByPiece, mirror, scale_both_sides};
-use super::fused::{coarse_rounding, reshape, rounding_of_sum};
-use super::sum::{Arithmetic, Operand, OperandRoom, Prepared, Scratch, center, unscale};
+use super::fused::{reshape, rounding_of_sum};
+use super::sum::{Arithmetic, Operand, OperandRoom, Prepared, Scratch, center};
 use super::{CovarianceOperator, Rows};
 use crate::matrix::{ColumnStatistics, GatheredStatistics, Matrix, Preprocessing, RowChunks, RowMap};
-use crate::{Archive, Block, CancelToken, Error};
+use crate::{Block, CancelToken, Error};
 
 /// Rows below which a chunk is not worth cutting once more: packing V and merging Y would cost as much as the products.
 const ROWS_PER_PIECE: usize = 128;
@@ -351,195 +353,5 @@ impl Work {
         piece.sum(Rows::All, operand, arithmetic, n_chunks, &mut self.scratch, &mut self.part);
         total.iter_mut().zip(&self.part).for_each(|(total, part)| *total += part);
         self.t_sum.iter_mut().zip(&self.scratch.t_sum).for_each(|(sum, t)| *sum += t);
-    }
-}
-
-impl CovarianceOperator for Streamed<'_> {
-    fn dim(&self) -> usize {
-        self.reader.source.n_cols()
-    }
-
-    fn n_rows(&self) -> usize {
-        self.reader.source.n_rows()
-    }
-
-    fn total_variance(&self) -> f64 {
-        match &self.columns {
-            Columns::Unknown => f64::NAN,
-            Columns::Guessed(map) | Columns::Known { map, .. } => map.total_variance(),
-        }
-    }
-
-    fn image_rounding(&self) -> f64 {
-        if self.rounding.is_nan() { self.known_rounding(1) } else { self.rounding }
-    }
-
-    fn rows_at_hand(&self) -> Option<&[usize]> {
-        Some(self.pool.rows())
-    }
-
-    fn sum_rows(&mut self, rows: Rows<'_>, v: &Block, out: &mut Block) -> Result<(), Error> {
-        if v.p() == 0 {
-            reshape(out, self.dim(), 0);
-            return Ok(());
-        }
-        let map = match rows {
-            Rows::All => {
-                let map = self.known_map()?;
-                self.sum_all(&map, v, Arithmetic::Double, None, out)?;
-                self.rounding = self.known_rounding(1);
-                map
-            }
-            Rows::Batch(batch) => {
-                let map = self.best_map()?;
-                self.sum_batch(&map, batch, v, out)?;
-                map
-            }
-        };
-        unscale(&map, v.p(), out.values_mut());
-        Ok(())
-    }
-
-    fn first_image(&mut self, x: &mut Block, z: &mut Block) -> Result<(), Error> {
-        match &self.columns {
-            Columns::Guessed(guess) if x.p() > 0 => {
-                let guess = guess.clone();
-                self.fold_image(&guess, x, z)
-            }
-            _ => self.apply(x, z),
-        }
-    }
-
-    fn coarse_rounding(&self) -> Option<f64> {
-        let (map, _) = self.columns().filter(|_| self.single)?;
-        coarse_rounding(map, self.n_rows(), self.dim())
-    }
-
-    fn apply_coarsely(&mut self, v: &Block, out: &mut Block) -> Result<(), Error> {
-        let map = self.known_map()?;
-        self.sum_all(&map, v, Arithmetic::Single, None, out)?;
-        unscale(&map, v.p(), out.values_mut());
-        out.scale(1.0 / self.n_rows() as f64);
-        Ok(())
-    }
-
-    /// The pool is a matter of the seed and the number of passes: it is read again, not kept.
-    fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
-        let known = self.columns().map(|(_, statistics)| statistics.clone());
-        let mut statistics = known.unwrap_or_else(|| ColumnStatistics::empty(self.dim()));
-        archive.part("statistics", |archive| statistics.archive(archive))?;
-        archive.check("statistics", statistics.n_rows() == self.n_rows(), "is of another number of rows")?;
-        let mut rounding = Some(self.rounding).filter(|rounding| !rounding.is_nan());
-        archive.optional("rounding", &mut rounding)?;
-        archive.flag("single", &mut self.single)?;
-        archive.count("passes", &mut self.passes)?;
-        archive.count("statistics_passes", &mut self.statistics_passes)?;
-        archive.check("passes", self.passes > 0, "is zero")?;
-        if archive.is_restoring() {
-            self.rounding = rounding.unwrap_or(f64::NAN);
-            self.know(statistics);
-            self.fill_pool_again()?;
-        }
-        Ok(())
-    }
-
-    fn passes_to_form(&self) -> u64 {
-        1
-    }
-
-    fn form(&mut self, c: &mut Block) -> Result<(), Error> {
-        let (n, d) = (self.n_rows(), self.dim());
-        let cancel = self.cancel();
-        *c = Block::zeros(d, d);
-        let mut sums = PieceByPiece::default();
-        let guessed = match &self.columns {
-            Columns::Guessed(map) => Some(map.without_scale()),
-            _ => None,
-        };
-        let about = match &guessed {
-            Some(guess) => guess.clone(),
-            None => self.known_map()?.without_scale(),
-        };
-        let mut gathered = guessed.as_ref().map(|_| GatheredStatistics::of_columns(d));
-        self.full_pass(gathered.as_mut(), |rows, _| {
-            sums.add(&Prepared { matrix: rows, map: &about, weights: None, cancel: &cancel }, c);
-        })?;
-        drop(sums);
-        mirror(c, 1.0 / n as f64);
-        self.rounding = match gathered {
-            None => self.known_rounding(MOST_MERGES),
-            Some(gathered) => {
-                self.know(gathered.finish()?);
-                self.fold_formed(&about, c)
-            }
-        };
-        let map = self.known_map()?;
-        scale_both_sides(&map, c);
-        Ok(())
-    }
-}
-
-/// Rows of the longest chunk: what the memory for one piece holds.
-fn longest_run(source: &(impl RowChunks + ?Sized)) -> usize {
-    source.starts().windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(1)
-}
-
-/// Cuts ascending row numbers into runs of at most `longest` that follow each other; a row listed twice starts a new one.
-fn runs_of(rows: &[usize], longest: usize, runs: &mut Vec<Range<usize>>) {
-    runs.clear();
-    for &row in rows {
-        match runs.last_mut() {
-            Some(run) if run.end == row && run.len() < longest => run.end += 1,
-            _ => runs.push(row..row + 1),
-        }
-    }
-}
-
-/// About `count` of n rows in runs of `length` rows, one at a random place in each of equal parts of the data.
-fn spread_runs(n: usize, count: usize, length: usize, seed: u64) -> Vec<Range<usize>> {
-    use rand_chacha::ChaCha8Rng;
-    use rand_chacha::rand_core::SeedableRng;
-    /// Runs that make a sample of sorted data fair.
-    const FEWEST_RUNS: usize = 32;
-    let count = count.clamp(1, n);
-    let length = length.min(count.div_ceil(FEWEST_RUNS)).max(1);
-    let parts = count.div_ceil(length).min(n / length).max(1);
-    let mut generator = ChaCha8Rng::seed_from_u64(seed);
-    generator.set_stream(1 << 32); // far from those of batches, start vectors and pools
-    (0..parts)
-        .map(|i| {
-            let part = crate::ordered::piece(n, i, parts);
-            let places = part.len().saturating_sub(length) + 1;
-            let start = part.start + crate::matrix::below(&mut generator, places as u64) as usize;
-            start..(start + length).min(part.end)
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_that_follow_each_other_make_runs() {
-        let mut runs = Vec::new();
-        runs_of(&[2, 3, 4, 4, 5, 9], 10, &mut runs);
-        assert_eq!(runs, [2..5, 4..6, 9..10]);
-        runs_of(&[2, 3, 4, 5, 6], 2, &mut runs);
-        assert_eq!(runs, [2..4, 4..6, 6..7]);
-        runs_of(&[], 2, &mut runs);
-        assert!(runs.is_empty());
-    }
-
-    #[test]
-    fn spread_runs_cover_all_parts_and_never_overlap() {
-        for (n, count, length) in [(1, 1, 1), (10, 10, 3), (1000, 64, 16), (1000, 1000, 7), (5, 100, 100)] {
-            let runs = spread_runs(n, count, length, 7);
-            assert!(runs.windows(2).all(|pair| pair[0].end <= pair[1].start), "{runs:?}");
-            assert!(runs.iter().all(|run| !run.is_empty() && run.end <= n));
-            let total: usize = runs.iter().map(Range::len).sum();
-            assert!(total <= count.max(1) + length && 2 * total >= count.min(n), "{n} {count}: {total}");
-        }
-        assert_ne!(spread_runs(10_000, 64, 1, 1), spread_runs(10_000, 64, 1, 2));
     }
 }

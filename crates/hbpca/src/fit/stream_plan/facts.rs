@@ -1,0 +1,92 @@
+//! What data on disk and the solvers need, in bytes and in seconds.
+
+use crate::matrix::RowChunks;
+use crate::solver::{KrylovSizes, solves_partially};
+
+/// What a device reads and a small machine multiplies, where only their ratio decides: bytes and multiply-adds a second.
+const READ_RATE: f64 = 1e9;
+const MULTIPLY_RATE: f64 = 30e9;
+/// Products with compressed rows, whose entries are scattered, are slower by this.
+const SPARSE_PRODUCTS: f64 = 24.0;
+
+/// The facts that decide.
+#[derive(Clone, Copy)]
+pub(super) struct Facts {
+    pub(super) n: usize,
+    pub(super) d: usize,
+    pub(super) nnz: f64,
+    pub(super) sparse: bool,
+    pub(super) bytes: u64,
+    /// Mean bytes of a row.
+    pub(super) row: u64,
+}
+
+impl Facts {
+    pub(super) fn of(rows: &dyn RowChunks) -> Self {
+        let (n, d) = (rows.n_rows(), rows.n_cols());
+        let (nnz, bytes) = (rows.nnz() as f64, rows.bytes());
+        let row = bytes.div_ceil(n.max(1) as u64).max(1);
+        Self { n, d, nnz, sparse: rows.is_sparse(), bytes, row }
+    }
+
+    /// Bytes of one vector.
+    pub(super) fn vector(&self) -> u64 {
+        8 * self.d as u64
+    }
+
+    /// Statistics, and a solver that keeps `kept` bytes, with workers that take `each`.
+    pub(super) fn needs(&self, kept: u64, each: u64) -> Needs {
+        Needs {
+            kept: kept.saturating_add(18 * self.vector()),
+            worker: each.saturating_add(8 * self.vector()),
+        }
+    }
+
+    pub(super) fn anchored(&self, k: usize, block: usize, anchors: usize) -> Needs {
+        let p = block.min(self.d) + k.min(self.d);
+        let kept = anchors.min(self.d) + p;
+        self.needs(self.vector() * (3 * kept + 9 * p) as u64, self.vector() * 3 * p as u64)
+    }
+
+    pub(super) fn krylov(&self, block: usize, kept: usize) -> Needs {
+        let p = block.min(self.d);
+        let vectors = 2 * (kept.min(self.d) + p) + 6 * p;
+        self.needs(self.vector() * vectors as u64, self.vector() * 3 * p as u64)
+    }
+
+    pub(super) fn covariance(&self, k: usize) -> Needs {
+        let square = self.vector().saturating_mul(self.d as u64);
+        let decomposed = if solves_partially(self.d, k) { 1 } else { 5 };
+        let sizes = KrylovSizes::suiting_formed(k);
+        let krylov = self.vector() * (2 * (sizes.memory.min(self.d) + sizes.block)) as u64;
+        self.needs(square.saturating_mul(decomposed).saturating_add(krylov), square)
+    }
+
+    /// Seconds of a pass that multiplies with p vectors.
+    pub(super) fn pass_seconds(&self, p: usize) -> f64 {
+        let slower = if self.sparse { SPARSE_PRODUCTS } else { 1.0 };
+        let multiplying = 2.0 * self.nnz * p as f64 * slower / MULTIPLY_RATE;
+        multiplying.max(self.bytes as f64 / READ_RATE)
+    }
+
+    /// Seconds of forming C.
+    pub(super) fn forming_seconds(&self) -> f64 {
+        let multiplying = self.n as f64 * (self.d as f64).powi(2) / 2.0 / MULTIPLY_RATE;
+        multiplying.max(self.bytes as f64 / READ_RATE)
+    }
+}
+
+/// Bytes besides chunks and pool.
+#[derive(Clone, Copy)]
+pub(super) struct Needs {
+    pub(super) kept: u64,
+    /// Of every thread.
+    pub(super) worker: u64,
+}
+
+impl Needs {
+    /// With one thread.
+    pub(super) fn least(self) -> u64 {
+        self.kept.saturating_add(self.worker)
+    }
+}

@@ -1,0 +1,198 @@
+//! What a fit of rows on disk will cost in memory and in passes, decided before any of them is read.
+//!
+//! Everything resident is counted, in bytes, for n rows of d columns and blocks of P vectors. T threads are used at most: as many as
+//! take an eighth of the memory, and 64; a plan must not depend on how many there are, since results must not:
+//!
+//! ```text
+//! program      24 MiB: code, stacks, small things
+//! chunks       3·chunk: one being read, one ready, one being multiplied
+//! statistics   8d·(8T + 18): sums of every worker, means, scales
+//! vectors      anchored     8d·[3(a + P) + 9P]          Q, CQ and room to combine them; W, G, X, Z, … ; P = p + k
+//!              krylov       8d·[2(m + P) + 6P]
+//!              covariance   8d²·(1 + T), or 8d²·(5 + T) where all of C is decomposed
+//!              others       8d·12
+//! workers      8dP·3T: packed vectors and sums
+//! pool         r·(row + 8)
+//! allocator    an eighth of all that
+//! ```
+
+mod choice;
+mod facts;
+#[cfg(test)]
+mod tests;
+
+use choice::Candidate;
+use facts::Facts;
+
+use super::{FitConfig, SolverKind};
+use crate::Error;
+use crate::matrix::RowChunks;
+use crate::operator::IN_FLIGHT;
+use crate::solver::AnchoredSizes;
+
+/// Memory of a program that has not begun.
+const PROGRAM: u64 = 24 << 20;
+/// Chunks of this size are read as fast as larger ones.
+const LARGEST_CHUNK: u64 = 16 << 20;
+/// Smaller ones are not, unless a row is all there is.
+const SMALLEST_CHUNK: u64 = 64 << 10;
+/// Share of the rows beyond which a larger pool brings nothing.
+const LARGEST_POOL: f64 = 0.25;
+/// Threads that are planned for at most.
+const MOST_THREADS: u64 = 64;
+/// Columns up to which forming C in memory is likely.
+const LIKELY_FORMED: usize = 2000;
+
+/// How rows on disk will be fitted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StreamPlan {
+    /// The solver.
+    pub solver: SolverKind,
+    /// Why this solver.
+    pub chosen_because: String,
+    /// Bytes that a chunk may take in memory.
+    pub chunk_bytes: u64,
+    /// Rows kept in memory for mini-batches.
+    pub pool_rows: usize,
+    /// Rows read before the first pass.
+    pub sample_rows: usize,
+    /// Full passes that such a fit usually takes, statistics included.
+    pub passes: f64,
+    /// Bytes that they read.
+    pub bytes: u64,
+    /// Bytes of memory that are taken at most.
+    pub memory: u64,
+    /// Threads that are used at most.
+    pub threads: usize,
+    /// Components that the memory was planned for.
+    pub(in crate::fit) most_components: usize,
+    /// p and a (or m) of `anchored` and `krylov`.
+    pub(in crate::fit) block: usize,
+    pub(in crate::fit) kept: usize,
+}
+
+impl FitConfig {
+    /// Plans a fit of rows on disk within `memory` bytes. The chunks of `rows` need not be cut as the plan wants yet.
+    pub fn plan_streamed(&self, rows: &dyn RowChunks, memory: u64) -> Result<StreamPlan, Error> {
+        self.plan_with_chunks(rows, memory, None)
+    }
+
+    /// The same for chunks that are cut and take `chunk` bytes.
+    pub(in crate::fit) fn plan_with_chunks(
+        &self,
+        rows: &dyn RowChunks,
+        memory: u64,
+        chunk: Option<u64>,
+    ) -> Result<StreamPlan, Error> {
+        self.check(rows.n_rows(), rows.n_cols())?;
+        let facts = Facts::of(rows);
+        let chunk_of = |usable: u64| {
+            chunk.unwrap_or_else(|| (usable / 16).clamp(SMALLEST_CHUNK, LARGEST_CHUNK).max(facts.row))
+        };
+        let smallest_chunk = chunk.unwrap_or(SMALLEST_CHUNK.max(facts.row));
+        let fixed = PROGRAM;
+        let usable = memory - memory / 8;
+        let room = usable.saturating_sub(fixed);
+        let fits = |candidate: &Candidate| {
+            candidate.needs.least().saturating_add(IN_FLIGHT as u64 * smallest_chunk) <= room
+        };
+        let candidates = self.candidates(&facts);
+        let Some(chosen) = self.choose_among(&facts, &candidates, fits, room) else {
+            let least = candidates.iter().map(|candidate| candidate.needs.least()).min().unwrap_or(0);
+            let least = fixed + least + IN_FLIGHT as u64 * smallest_chunk;
+            // An eighth is for the allocator; whole megabytes are easier to type.
+            let least = (least + least / 7).div_ceil(1 << 20);
+            let advice = format!(
+                "{} components of {} columns in chunks of at least one row need {least}M; give that or more",
+                self.k, facts.d
+            );
+            return Err(Error::parameter("memory", human(memory), advice));
+        };
+        let left = room - chosen.needs.least() - IN_FLIGHT as u64 * smallest_chunk;
+        let threads = (1 + left.min(memory / 8) / chosen.needs.worker).min(MOST_THREADS);
+        let needed = chosen.needs.kept + threads * chosen.needs.worker;
+        let left = room - needed;
+        let chunk_bytes = chunk_of(usable).min(left / (IN_FLIGHT as u64 + 1)).max(smallest_chunk);
+        let left = left.saturating_sub(IN_FLIGHT as u64 * chunk_bytes);
+        let pool_rows = if chosen.pool { pool_rows(&facts, left) } else { 0 };
+        let sample_rows = sample_rows(&facts, pool_rows);
+        let used = fixed
+            + needed
+            + IN_FLIGHT as u64 * chunk_bytes
+            + pool_rows as u64 * (facts.row + 8) * if facts.sparse { 2 } else { 1 };
+        let separate = if self.folds(chosen.solver) { 0.0 } else { 1.0 };
+        let passes = chosen.passes + separate;
+        let sampled = sample_rows as f64 / facts.n as f64;
+        Ok(StreamPlan {
+            solver: chosen.solver,
+            chosen_because: self.reason(&facts, &chosen, &candidates),
+            chunk_bytes,
+            pool_rows,
+            sample_rows,
+            passes,
+            bytes: ((passes + sampled) * facts.bytes as f64) as u64,
+            memory: (used + used / 7).min(memory),
+            threads: threads as usize,
+            most_components: self.planned_components(&facts),
+            block: chosen.block,
+            kept: chosen.kept,
+        })
+    }
+
+    /// k, or more where a share of the variance may ask for more.
+    fn planned_components(&self, facts: &Facts) -> usize {
+        const OF_A_SHARE: usize = 64;
+        match self.variance_share {
+            None => self.k,
+            Some(_) => self.k.max(OF_A_SHARE).min(facts.n).min(facts.d),
+        }
+    }
+
+    /// Whether the first pass of this solver gathers the statistics too. A start that was given is meant for the true scale
+    /// of the columns.
+    pub(in crate::fit) fn folds(&self, solver: SolverKind) -> bool {
+        let folding = matches!(solver, SolverKind::Anchored | SolverKind::Krylov | SolverKind::Covariance);
+        let scaled = self.preprocessing.scaling != crate::Scaling::None;
+        folding && !(scaled && self.start.is_some())
+    }
+
+    /// Bytes besides the rows that a fit in memory takes, on all threads of this machine.
+    pub fn memory_beside(&self, rows: &dyn RowChunks) -> u64 {
+        let facts = Facts::of(rows);
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64;
+        let likely = |candidate: &&Candidate| match (self.solver, candidate.solver) {
+            (SolverKind::Auto, SolverKind::Covariance) => facts.d <= LIKELY_FORMED,
+            (SolverKind::Auto, solver) => solver == SolverKind::Krylov,
+            _ => true,
+        };
+        let candidates = self.candidates(&facts);
+        let most = candidates.iter().filter(likely).map(|x| x.needs.kept + threads * x.needs.worker).max();
+        PROGRAM + most.unwrap_or(0)
+    }
+}
+
+/// Rows of the pool: what fits, but no more than is useful. Compressed rows differ in length; half the room is left to that.
+fn pool_rows(facts: &Facts, left: u64) -> usize {
+    let left = if facts.sparse { left / 2 } else { left };
+    let fitting = left / (facts.row + 8);
+    (facts.n as f64 * LARGEST_POOL).min(fitting as f64) as usize
+}
+
+/// Rows of the sample before the first pass: 2 % or 1500 rows, more where they are few.
+fn sample_rows(facts: &Facts, pool: usize) -> usize {
+    let wanted = AnchoredSizes::suiting(facts.n, 1).start_rows.min(50_000);
+    let enough_for_means = 500.min(facts.n);
+    wanted.min(pool).max(enough_for_means)
+}
+
+/// A number of bytes as people write it.
+pub(crate) fn human(bytes: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < units.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", units[unit]) }
+}
