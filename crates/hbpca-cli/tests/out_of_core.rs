@@ -1,7 +1,6 @@
 //! `hbpca fit --memory`: data that does not fit is streamed, says so, stays within its memory, and gives the same answer.
 
 #![allow(clippy::unwrap_used, reason = "what cannot go on in a test has failed")]
-#![allow(clippy::unwrap_used, reason = "what cannot go on in a test has failed")]
 
 mod common;
 
