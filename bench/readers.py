@@ -4,17 +4,18 @@
     cargo build --release --package hbpca-cli --package hbpca-io --bins --examples
     bench/readers.py DATA [--build target/release] [--rounds 7] [--threads 2]
 
-DATA is a folder with `a9a.xz`, `ijcnn1.tst.bz2`, `news20.bz2`, `reuters_lasvm.trn.bz2`, `reuters21578.npz`, `covtype.csv.gz` (those
-that are missing are left out). They are unpacked into a temporary folder, where Matrix Market files of the sparse ones are written by
-SciPy.
+DATA is a folder with `a9a.xz`, `ijcnn1.tst.bz2`, `news20.bz2`, `reuters_lasvm.trn.bz2`, `reuters21578.npz`,
+`covtype.csv.gz` (those that are missing are left out). They are unpacked into a temporary folder, where Matrix Market
+files of the sparse ones are written by SciPy.
 
-Every round runs every reader on every file, so that all of them meet the same disturbances; the smallest time of each is shown.
-All read a file three times in a row: Python's readers in this process, hbpca's in one for all files of a round (example `read_speed`). `fresh` is the `read_seconds` of `hbpca info --json`: a process that reads one file, once, and
-starts its threads and touches all its memory for it. A ratio is the fastest other reader's time divided by hbpca's. A second table
-sets reading compressed files against the programs that only unpack them.
+Every round runs every reader on every file, so that all of them meet the same disturbances; the smallest time of each
+is shown. All read a file three times in a row: Python's readers in this process, hbpca's in one for all files of a
+round (example `read_speed`). `fresh` is the `read_seconds` of `hbpca info --json`: a process that reads one file, once,
+and starts its threads and touches all its memory for it. A ratio is the fastest other reader's time divided by hbpca's.
+A second table sets reading compressed files against the programs that only unpack them.
 
-Needs numpy, scipy, scikit-learn and pandas. pandas is shown with its default parser and with pyarrow's, if that is installed;
-`numpy.loadtxt` takes seconds for the large table and is asked once.
+Needs numpy, scipy, scikit-learn and pandas. pandas is shown with its default parser and with pyarrow's, if that is
+installed; `numpy.loadtxt` takes seconds for the large table and is asked once.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def test_limits_that_make_no_sense_are_refused(file):
 
 
 def test_part_of_a_mapped_file_is_an_array_like_any_other(file):
-    path, X = file
+    path, _X = file
     part = np.load(path, mmap_mode="r")[:5000]
     fitted = PCA(n_components=1, memory_limit="64M").fit(part)
     assert fitted.n_samples_ == 5000
