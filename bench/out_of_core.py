@@ -134,7 +134,7 @@ def fit(path: Path, memory: int, k: int, *more: str) -> dict:
 
 
 def watch(child: subprocess.Popen) -> int:
-    """Waits for a process; returns the most memory it held. (What wait4 tells includes the parent's at the time of the fork.)"""
+    """Waits for a process; returns the most memory it held. (wait4 counts what the parent held at the fork.)"""
     peak = 0
     while child.poll() is None:
         try:
