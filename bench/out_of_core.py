@@ -209,7 +209,7 @@ def race(path: Path, options: argparse.Namespace) -> None:
             run = fit(path, memory, options.k, "--solver", solver, "--tol", tol)
             disk = run["stream"]["bytes_read"] / total if "stream" in run else None
             line(f"hbpca {solver} --tol {tol}", run["wall"], disk, run["peak"], run["components"])
-    for name in ("IncrementalPCA", "dask svd_compressed"):
+    for name in filter(None, options.peers.split(",")):
         run = peer(name, path, options.k, memory)
         if run:
             line(name, run["seconds"], None, run["peak"], run["components"])
@@ -245,6 +245,7 @@ def main() -> None:
     parser.add_argument("-k", type=int, default=10, help="components [10]")
     parser.add_argument("--tol", default="1e-6,1e-12", help="tolerances of hbpca [1e-6,1e-12]")
     parser.add_argument("--solvers", default="auto,anchored,krylov", help="of hbpca [auto,anchored,krylov]")
+    parser.add_argument("--peers", default="IncrementalPCA,dask svd_compressed", help="who else runs; empty for nobody [both]")
     parser.add_argument("--ratio", type=float, default=0.98, help="of consecutive eigenvalues [0.98]")
     parser.add_argument("--seed", type=int, default=0, help="of the data [0]")
     parser.add_argument("--folder", type=Path, default=ROOT / "target" / "bench" / "out-of-core", help="for the data")

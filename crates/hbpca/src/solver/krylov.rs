@@ -52,7 +52,7 @@ impl KrylovSizes {
     /// Sizes that suit k components of compressed rows, whose products cost as much for each further vector as for the
     /// first: a narrow block and a short memory, because the vectors of the basis are longer than the rows.
     pub fn suiting_sparse(k: usize) -> Self {
-        Self { block: (k / 2 + 1).max(3), memory: (4 * k).max(24) }
+        Self { block: (k / 3 + 1).clamp(3, 8), memory: (3 * k + 10).max(24) }
     }
 }
 
