@@ -219,3 +219,38 @@ fn chunk_folders_are_streamed_kept_and_checked() {
     let refusal = folder.run(&format!("fit x.chunks {arguments} --memory 64M")).refusal(3);
     assert!(refusal.contains("part-000001.npy") && refusal.contains("checksum"), "{refusal}");
 }
+
+#[test]
+fn streams_killed_at_any_moment_are_resumed_to_the_same_bits() {
+    use std::process::Stdio;
+    use std::time::{Duration, Instant};
+    let folder = Folder::new();
+    npy(&folder, "x.npy", 60_000, 256);
+    for solver in ["anchored -k 3", "krylov -k 3"] {
+        let args = format!("fit x.npy --solver {solver} --tol 1e-9 --max-passes 8 --memory 64M --json -q");
+        let clock = Instant::now();
+        let whole = folder.run(&args);
+        let window = clock.elapsed();
+        let whole = whole.json(whole.code());
+        assert!(whole["stream"].is_object());
+        // From before the first checkpoint to shortly before the end; every run begins from the last checkpoint.
+        for moment in 1..=4 {
+            let resume = if folder.path("c").exists() { "--resume c" } else { "" };
+            let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("hbpca"))
+                .current_dir(folder.root())
+                .args(format!("{args} --checkpoint c {resume}").split_whitespace())
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap();
+            std::thread::sleep(Duration::from_secs_f64(window.as_secs_f64() * 0.2 * f64::from(moment)));
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        let resumed = folder.run(&format!("{args} --resume c"));
+        let resumed = resumed.json(resumed.code());
+        for name in ["eigenvalues", "certificate", "passes", "outcome"] {
+            assert_eq!(resumed[name], whole[name], "{solver}: {name}");
+        }
+        std::fs::remove_file(folder.path("c")).unwrap();
+    }
+}

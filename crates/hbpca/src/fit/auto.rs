@@ -103,7 +103,7 @@ impl Cost {
             (SolverKind::Covariance, reason)
         } else {
             let reason = format!(
-                "{passes:.0} passes of about {krylov:.2} s where forming C would take {covariance:.2} s, at {speeds}"
+                "about {krylov:.2} s in {passes:.0} passes where forming C would take {covariance:.2} s, at {speeds}"
             );
             (SolverKind::Krylov, reason)
         }
