@@ -1,5 +1,7 @@
 //! Blocks of p vectors of length d: what every operator multiplies and every solver iterates on.
 
+use rayon::prelude::*;
+
 use crate::Error;
 
 /// A d×p block, row-major: the p values of one coordinate lie side by side.
@@ -109,7 +111,9 @@ impl Block {
 
     /// Multiplies everything by `factor`.
     pub fn scale(&mut self, factor: f64) {
-        self.values.iter_mut().for_each(|x| *x *= factor);
+        /// Numbers a thread takes at a time.
+        const SHARE: usize = 1 << 15;
+        self.values.par_chunks_mut(SHARE).for_each(|share| share.iter_mut().for_each(|x| *x *= factor));
     }
 
     /// Frobenius norm; for one vector its length.

@@ -15,6 +15,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::linalg::{column_dots, gram_of_blocks, residual_norms};
 use crate::solver::Pairs;
 use crate::{Archive, Block, CovarianceOperator, Error};
 
@@ -117,13 +118,12 @@ impl Certificate {
     pub fn new(pairs: Pairs<'_>, total_variance: f64) -> Self {
         let Pairs { vectors, images, image_error, next } = pairs;
         let k = vectors.p();
-        let (mut eigenvalues, mut residuals) = (Vec::with_capacity(k), Vec::with_capacity(k));
-        for c in 0..k {
-            let (w, image) = (vectors.column(c), images.column(c));
-            let (theta, residual) = ritz(&w, &image);
-            eigenvalues.push(theta);
-            residuals.push(residual + image_error);
-        }
+        let eigenvalues = ritz_values(vectors, images);
+        let residuals: Vec<f64> = residual_norms(vectors, images, &eigenvalues)
+            .into_iter()
+            .zip(column_dots(vectors, vectors))
+            .map(|(r, square)| if square == 0.0 { image_error } else { r / square.sqrt() + image_error })
+            .collect();
         let orthonormality_loss = orthonormality_loss(vectors);
         // ‖R‖_F/σ_min(W): Kahan's theorem for W = QS with orthonormal Q; WᵀW has no eigenvalue below 1 − loss.
         let spread = match 1.0 - orthonormality_loss {
@@ -232,28 +232,16 @@ fn relative(residual: f64, largest: f64) -> f64 {
     }
 }
 
-/// θ = wᵀCw/wᵀw and ‖Cw − θw‖/‖w‖.
-pub(crate) fn ritz(w: &[f64], image: &[f64]) -> (f64, f64) {
-    let square = crate::block::dot(w, w);
-    if square == 0.0 {
-        return (0.0, 0.0);
-    }
-    let theta = crate::block::dot(w, image) / square;
-    let residual: Vec<f64> = image.iter().zip(w).map(|(z, w)| z - theta * w).collect();
-    (theta, crate::block::norm(&residual) / square.sqrt())
+/// θ = wᵀCw/wᵀw of every pair.
+pub(crate) fn ritz_values(vectors: &Block, images: &Block) -> Vec<f64> {
+    let (along, squares) = (column_dots(vectors, images), column_dots(vectors, vectors));
+    along.into_iter().zip(squares).map(|(theta, w)| if w == 0.0 { 0.0 } else { theta / w }).collect()
 }
 
 /// ‖WᵀW − I‖_F.
 fn orthonormality_loss(w: &Block) -> f64 {
-    let columns: Vec<Vec<f64>> = (0..w.p()).map(|c| w.column(c)).collect();
-    let mut sum = 0.0;
-    for i in 0..columns.len() {
-        for j in 0..=i {
-            let off = crate::block::dot(&columns[i], &columns[j]) - f64::from(u8::from(i == j));
-            sum += if i == j { off * off } else { 2.0 * off * off };
-        }
-    }
-    sum.sqrt()
+    let gram = gram_of_blocks(w, w);
+    (gram - faer::Mat::<f64>::identity(w.p(), w.p())).norm_l2()
 }
 
 impl fmt::Display for Certificate {

@@ -50,7 +50,7 @@ pub(crate) fn for_each_chunk<B: Send>(
     let turn = AtomicUsize::new(0);
     let failed = AtomicBool::new(false);
     let merge = Mutex::new(merge);
-    with_each(&mut buffers[..workers], &|buffer| {
+    for_each_own(0, &mut buffers[..workers], &|_, buffer| {
         let _alarm = Alarm(&failed);
         loop {
             let i = next.fetch_add(1, Ordering::Relaxed);
@@ -74,14 +74,15 @@ pub(crate) fn for_each_chunk<B: Send>(
     });
 }
 
-/// Calls `worker` for every buffer, on other threads where some are free. Joins do not allocate; scopes do.
-fn with_each<B: Send>(buffers: &mut [B], worker: &(impl Fn(&mut B) + Sync)) {
+/// Calls `work(first + i, buffer)` for every buffer i, on other threads where some are free. Joins do not allocate; scopes do.
+pub(crate) fn for_each_own<B: Send>(first: usize, buffers: &mut [B], work: &(impl Fn(usize, &mut B) + Sync)) {
     match buffers {
         [] => {}
-        [buffer] => worker(buffer),
+        [buffer] => work(first, buffer),
         _ => {
-            let (left, right) = buffers.split_at_mut(buffers.len() / 2);
-            rayon::join(|| with_each(left, worker), || with_each(right, worker));
+            let half = buffers.len() / 2;
+            let (left, right) = buffers.split_at_mut(half);
+            rayon::join(|| for_each_own(first, left, work), || for_each_own(first + half, right, work));
         }
     }
 }

@@ -3,6 +3,9 @@
 //! The lanes of a register are neighbouring *vectors*: the p values of a coordinate lie side by side in V and Y, so
 //! that an entry reads and writes whole cache lines. Up to four registers of vectors are taken at a time; with more,
 //! the row, by then in the first-level cache, is walked again.
+//!
+//! V and Y are what a pass moves: they are read and written at random, once an entry. In f32 they take half the room, and a
+//! pass over text half the time or less.
 
 use super::lanes::{Arithmetic, Kernel, Lanes};
 use super::{Level, RowSet, RowWeights};
@@ -12,58 +15,62 @@ use crate::matrix::{Csr, Real};
 ///
 /// A shift μ is brought in afterwards: with c = Vᵀμ, Σ w a(aᵀV) = Y − μ·`t_sum`ᵀ for a = x − μ, so that zeros stay
 /// unstored.
-pub(crate) fn sum_csr<T: Real>(
+pub(crate) fn sum_csr<T: Real, A: Arithmetic>(
     x: &Csr<'_, T>,
     rows: &RowSet<'_>,
     weights: RowWeights<'_>,
     c: Option<&[f64]>,
-    v: &[f64],
+    v: &[A],
     p: usize,
-    y: &mut [f64],
-    t: &mut Vec<f64>,
+    y: &mut [A],
+    t: &mut Vec<A>,
     t_sum: &mut [f64],
 ) {
-    sum_csr_at(Level::best(), x, rows, weights, c, v, p, y, t, t_sum);
+    // A load that follows a store under a mask, as from one row to the next in a column that many have, waits for it: the
+    // widest registers are for blocks that fill them.
+    let narrow = p * A::BYTES <= 32 && Level::best() == Level::Avx512;
+    let level = if narrow { Level::Avx2 } else { Level::best() };
+    sum_csr_at(level, x, rows, weights, c, v, p, y, t, t_sum);
 }
 
 /// [`sum_csr`] with the instructions of `level`.
-pub(super) fn sum_csr_at<T: Real>(
+pub(super) fn sum_csr_at<T: Real, A: Arithmetic>(
     level: Level,
     x: &Csr<'_, T>,
     rows: &RowSet<'_>,
     weights: RowWeights<'_>,
     c: Option<&[f64]>,
-    v: &[f64],
+    v: &[A],
     p: usize,
-    y: &mut [f64],
-    t: &mut Vec<f64>,
+    y: &mut [A],
+    t: &mut Vec<A>,
     t_sum: &mut [f64],
 ) {
     let d = x.n_cols();
     assert_eq!((v.len(), y.len(), t_sum.len()), (d * p, d * p, p), "V and Y are d×p, Σt has p values");
     assert!(c.is_none_or(|c| c.len() == p), "one c for each vector");
     t.clear();
-    t.resize(p, 0.0);
-    f64::run(level, Chunk { x, rows, weights, c, v, p, y, t, t_sum });
+    t.resize(p, A::default());
+    A::run(level, Chunk { x, rows, weights, c, v, p, y, t, t_sum });
 }
 
-struct Chunk<'a, T: Real> {
+struct Chunk<'a, T: Real, A> {
     x: &'a Csr<'a, T>,
     rows: &'a RowSet<'a>,
     weights: RowWeights<'a>,
     c: Option<&'a [f64]>,
-    v: &'a [f64],
+    v: &'a [A],
     p: usize,
-    y: &'a mut [f64],
-    t: &'a mut [f64],
+    y: &'a mut [A],
+    t: &'a mut [A],
     t_sum: &'a mut [f64],
 }
 
-impl<T: Real> Kernel<f64> for Chunk<'_, T> {
+impl<T: Real, A: Arithmetic> Kernel<A> for Chunk<'_, T, A> {
     type Output = ();
 
     #[inline(always)]
-    unsafe fn run<L: Lanes<Number = f64>>(self) {
+    unsafe fn run<L: Lanes<Number = A>>(self) {
         let Self { x, rows, weights, c, v, p, y, t, t_sum } = self;
         for i in 0..rows.len() {
             let l = rows.get(i);
@@ -74,8 +81,9 @@ impl<T: Real> Kernel<f64> for Chunk<'_, T> {
                 let row = Row { columns, values, v: v.as_ptr(), y: y.as_mut_ptr(), p };
                 row.dots::<L>(t);
                 for (i, t) in t.iter_mut().enumerate() {
-                    *t = w * (*t - c.map_or(0.0, |c| c[i]));
-                    t_sum[i] += *t;
+                    let weighted = w * (t.to_f64() - c.map_or(0.0, |c| c[i]));
+                    *t = A::from_f64(weighted);
+                    t_sum[i] += weighted;
                 }
                 row.update::<L>(t);
             }
@@ -84,11 +92,11 @@ impl<T: Real> Kernel<f64> for Chunk<'_, T> {
 }
 
 /// A compressed row and what it is multiplied with.
-struct Row<'a, T> {
+struct Row<'a, T, A> {
     columns: &'a [u32],
     values: &'a [T],
-    v: *const f64,
-    y: *mut f64,
+    v: *const A,
+    y: *mut A,
     p: usize,
 }
 
@@ -113,20 +121,21 @@ macro_rules! for_each_panel {
     }};
 }
 
-impl<T: Real> Row<'_, T> {
+impl<T: Real, A: Arithmetic> Row<'_, T, A> {
     /// t ← Vᵀx.
     ///
     /// # Safety
     ///
     /// As for [`Lanes`]; columns are below d, there are as many values, V and Y have d·p values and t has p.
     #[inline(always)]
-    unsafe fn dots<L: Lanes<Number = f64>>(&self, t: &mut [f64]) {
+    unsafe fn dots<L: Lanes<Number = A>>(&self, t: &mut [A]) {
         // SAFETY: the caller's promise.
         unsafe {
-            if self.p == 1 {
-                t[0] = self.dot_of_one::<L>();
-            } else {
-                for_each_panel!(self.p, L::N, from => self.dots_of_panel::<L>(t));
+            match self.p {
+                1 => t[0] = self.dot_of_one::<L>(),
+                2 => self.dots_of_few::<L, 2>(t),
+                4 => self.dots_of_few::<L, 4>(t),
+                _ => for_each_panel!(self.p, L::N, from => self.dots_of_panel::<L>(t)),
             }
         }
     }
@@ -137,28 +146,31 @@ impl<T: Real> Row<'_, T> {
     ///
     /// As for [`Row::dots`].
     #[inline(always)]
-    unsafe fn update<L: Lanes<Number = f64>>(&self, t: &[f64]) {
+    unsafe fn update<L: Lanes<Number = A>>(&self, t: &[A]) {
         // SAFETY: the caller's promise.
         unsafe {
-            if self.p == 1 {
-                self.update_one::<L>(t[0]);
-            } else {
-                for_each_panel!(self.p, L::N, from => self.update_panel::<L>(t));
+            match self.p {
+                1 => self.update_few::<L, 1>(t),
+                2 => self.update_few::<L, 2>(t),
+                4 => self.update_few::<L, 4>(t),
+                _ => for_each_panel!(self.p, L::N, from => self.update_panel::<L>(t)),
             }
         }
     }
 
     /// Column and value of entry i.
     #[inline(always)]
-    unsafe fn entry(&self, i: usize) -> (usize, f64) {
+    unsafe fn entry(&self, i: usize) -> (usize, A) {
         // SAFETY: i is below the number of entries by the caller's promise.
-        unsafe { (*self.columns.get_unchecked(i) as usize, self.values.get_unchecked(i).to_f64()) }
+        unsafe {
+            (*self.columns.get_unchecked(i) as usize, A::from_f64(self.values.get_unchecked(i).to_f64()))
+        }
     }
 
     /// vᵀx in four partial sums: one would wait for itself.
     #[inline(always)]
-    unsafe fn dot_of_one<L: Lanes<Number = f64>>(&self) -> f64 {
-        let mut sums = [0.0; 4];
+    unsafe fn dot_of_one<L: Lanes<Number = A>>(&self) -> A {
+        let mut sums = [A::default(); 4];
         let n = self.columns.len();
         let whole = n - n % 4;
         // SAFETY: the promise of `Row::dots`.
@@ -174,35 +186,71 @@ impl<T: Real> Row<'_, T> {
                 sums[i - whole] = L::fma_one(a, self.v.add(j).read(), sums[i - whole]);
             }
         }
-        (sums[0] + sums[2]) + (sums[1] + sums[3])
+        let [a, b, c, d] = sums.map(Real::to_f64);
+        A::from_f64((a + c) + (b + d))
     }
 
+    /// t ← Vᵀx for P vectors that fill no register; the compiler takes one that is as narrow. Two partial sums, for even and
+    /// odd entries.
     #[inline(always)]
-    unsafe fn update_one<L: Lanes<Number = f64>>(&self, t: f64) {
+    unsafe fn dots_of_few<L: Lanes<Number = A>, const P: usize>(&self, t: &mut [A]) {
+        let mut sums = [[A::default(); P]; 2];
+        let n = self.columns.len();
+        // SAFETY: the promise of `Row::dots`.
+        unsafe {
+            for i in (0..n - n % 2).step_by(2) {
+                for odd in 0..2 {
+                    let (j, a) = self.entry(i + odd);
+                    let v = self.v.add(j * P);
+                    for k in 0..P {
+                        sums[odd][k] = L::fma_one(a, v.add(k).read(), sums[odd][k]);
+                    }
+                }
+            }
+            if n % 2 == 1 {
+                let (j, a) = self.entry(n - 1);
+                let v = self.v.add(j * P);
+                for k in 0..P {
+                    sums[0][k] = L::fma_one(a, v.add(k).read(), sums[0][k]);
+                }
+            }
+        }
+        for k in 0..P {
+            t[k] = A::from_f64(sums[0][k].to_f64() + sums[1][k].to_f64());
+        }
+    }
+
+    /// Y += x tᵀ for P vectors.
+    #[inline(always)]
+    unsafe fn update_few<L: Lanes<Number = A>, const P: usize>(&self, t: &[A]) {
+        let mut few = [A::default(); P];
+        few.copy_from_slice(&t[..P]);
         for i in 0..self.columns.len() {
             // SAFETY: the promise of `Row::dots`.
             unsafe {
                 let (j, a) = self.entry(i);
-                let y = self.y.add(j);
-                y.write(L::fma_one(a, t, y.read()));
+                let y = self.y.add(j * P);
+                for k in 0..P {
+                    y.add(k).write(L::fma_one(a, few[k], y.add(k).read()));
+                }
             }
         }
     }
 
     /// t[from ..] ← Vᵀx for `FULL` registers of vectors and, if `PART`, the rest of them.
     #[inline(always)]
-    unsafe fn dots_of_panel<L: Lanes<Number = f64>, const FULL: usize, const PART: bool>(
+    unsafe fn dots_of_panel<L: Lanes<Number = A>, const FULL: usize, const PART: bool>(
         &self,
         from: usize,
-        t: &mut [f64],
+        t: &mut [A],
     ) {
         let n = self.columns.len();
         // SAFETY: the promise of `Row::dots`; the rest of the vectors is less than a register.
         unsafe {
             let mask = L::mask(if PART { self.p - from - FULL * L::N } else { 0 });
             // Two partial sums each, for even and odd entries: one would wait for itself.
-            let mut sums = [[L::splat(0.0); FULL]; 2];
-            let mut rest = [L::splat(0.0); 2];
+            let mut sums = [[L::splat(A::default()); FULL]; 2];
+            let mut rest = [L::splat(A::default()); 2];
             let mut i = 0;
             while i < n {
                 for odd in 0..2 {
@@ -231,20 +279,20 @@ impl<T: Real> Row<'_, T> {
 
     /// Y += x tᵀ for `FULL` registers of vectors from `from` on and, if `PART`, the rest of them.
     #[inline(always)]
-    unsafe fn update_panel<L: Lanes<Number = f64>, const FULL: usize, const PART: bool>(
+    unsafe fn update_panel<L: Lanes<Number = A>, const FULL: usize, const PART: bool>(
         &self,
         from: usize,
-        t: &[f64],
+        t: &[A],
     ) {
         // SAFETY: the promise of `Row::dots`; the rest of the vectors is less than a register.
         unsafe {
             let mask = L::mask(if PART { self.p - from - FULL * L::N } else { 0 });
             let t = t[from..].as_ptr();
-            let mut whole = [L::splat(0.0); FULL];
+            let mut whole = [L::splat(A::default()); FULL];
             for k in 0..FULL {
                 whole[k] = L::load(t.add(k * L::N));
             }
-            let rest = if PART { L::load_masked(t.add(FULL * L::N), mask) } else { L::splat(0.0) };
+            let rest = if PART { L::load_masked(t.add(FULL * L::N), mask) } else { L::splat(A::default()) };
             for i in 0..self.columns.len() {
                 let (j, a) = self.entry(i);
                 let (y, a) = (self.y.add(j * self.p + from), L::splat(a));

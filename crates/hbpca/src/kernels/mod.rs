@@ -16,6 +16,7 @@ mod panel;
 mod plain;
 mod summary;
 mod symmetric;
+pub(crate) mod tall;
 #[cfg(test)]
 mod tests;
 #[cfg(target_arch = "x86_64")]

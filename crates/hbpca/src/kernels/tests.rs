@@ -5,7 +5,7 @@
 //! the twin makes of absolute values.
 
 use super::symmetric::Triangle;
-use super::{Arithmetic, Level, RowSet, RowWeights, csr, dense, narrow, plain, summary};
+use super::{Arithmetic, Level, RowSet, RowWeights, csr, dense, narrow, plain, summary, tall};
 use crate::matrix::{Csr, Dense, Real};
 
 /// 2γₘ for sums of m terms, each with the roundings of two products and a weight.
@@ -214,19 +214,22 @@ fn compressed<T: Real>(n: usize, d: usize, numbers: &mut Numbers) -> Csr<'static
     Csr::new(d, starts, columns, values).unwrap()
 }
 
-fn check_csr<T: Real>(level: Level, d: usize, p: usize, n: usize, choice: usize) {
+fn check_csr<T: Real, A: Coarseness>(level: Level, d: usize, p: usize, n: usize, choice: usize) {
     let mut numbers = Numbers::new((d * 100 + p) as u64, choice & 8 > 0);
     let x: Csr<T> = compressed(n, d, &mut numbers);
-    let v: Vec<f64> = numbers.take(d * p);
-    let start: Vec<f64> = numbers.take(d * p);
+    let (rounded, rounded_start): (Vec<A>, Vec<A>) = (numbers.take(d * p), numbers.take(d * p));
+    let exactly = |values: &[A]| values.iter().map(|x| x.to_f64()).collect::<Vec<f64>>();
+    let (v, start) = (exactly(&rounded), exactly(&rounded_start));
     let c: Option<Vec<f64>> = (choice & 1 > 0).then(|| numbers.take(p));
     let weights: Option<Vec<f64>> =
         (choice & 2 > 0).then(|| numbers.take::<f64>(n).iter().map(|w| w.abs()).collect());
     let list: Vec<usize> = (0..n + n / 2).map(|i| (i * 7 + n - 1) % n).collect();
     let rows = if choice & 4 > 0 { RowSet::List(&list) } else { RowSet::Range(0..n) };
     let weights = RowWeights(weights.as_deref());
-    let (mut got, mut got_t) = (start.clone(), vec![1.0; p]);
-    csr::sum_csr_at(level, &x, &rows, weights, c.as_deref(), &v, p, &mut got, &mut Vec::new(), &mut got_t);
+    let (mut sums, mut got_t) = (rounded_start, vec![1.0; p]);
+    let room = &mut Vec::new();
+    csr::sum_csr_at(level, &x, &rows, weights, c.as_deref(), &rounded, p, &mut sums, room, &mut got_t);
+    let got = exactly(&sums);
     let (mut want, mut want_t) = (start.clone(), vec![1.0; p]);
     plain::sum_csr(&x, &rows, weights, c.as_deref(), &v, p, &mut want, &mut Vec::new(), &mut want_t);
     if numbers.integers {
@@ -253,7 +256,7 @@ fn check_csr<T: Real>(level: Level, d: usize, p: usize, n: usize, choice: usize)
     );
     let all = got.iter().chain(&got_t).zip(want.iter().chain(&want_t)).zip(scale.iter().chain(&scale_t));
     for ((got, want), scale) in all {
-        let bound = tolerance(d.min(n) + rows.len()) * scale;
+        let bound = A::EPSILON_RATIO * tolerance(d.min(n) + rows.len()) * scale;
         assert!((got - want).abs() <= bound, "{level:?} d={d} p={p} choice={choice}: {got} {want}");
     }
 }
@@ -265,8 +268,9 @@ fn sparse_sums_agree_with_the_formula() {
         for &d in dims {
             for p in if cfg!(miri) { 1..=5 } else { 1..=40 } {
                 for choice in 0..16 {
-                    check_csr::<f32>(level, d, p, 12, choice);
-                    check_csr::<f64>(level, d, p, 12, choice);
+                    check_csr::<f32, f64>(level, d, p, 12, choice);
+                    check_csr::<f64, f64>(level, d, p, 12, choice);
+                    check_csr::<f32, f32>(level, d, p, 12, choice);
                 }
             }
         }
@@ -385,7 +389,7 @@ fn check_triangle<T: Real, A: Arithmetic + Coarseness>(level: Level, d: usize, n
 }
 
 /// How much coarser than f64 the numbers are.
-trait Coarseness {
+trait Coarseness: Arithmetic {
     const EPSILON_RATIO: f64;
 }
 impl Coarseness for f64 {
@@ -439,6 +443,52 @@ fn products_of_narrow_blocks_agree_with_the_formulas() {
                     narrow::add_product_at(level, &mut got, q, &a, p, &h);
                     let scale = plain::add_product(&absolute(&b), q, &absolute(&a), p, &absolute(&h));
                     check(&got, &plain::add_product(&b, q, &a, p, &h), &scale, p + 1);
+                }
+            }
+        }
+    });
+}
+
+/// The vectors of `long`, one after another, as rows of their coordinates.
+fn side_by_side<A: Real>(long: &[A], rows: usize) -> Vec<f64> {
+    let p = long.len() / rows;
+    (0..rows * p).map(|at| long[at % p * rows + at / p].to_f64()).collect()
+}
+
+fn check_tall<A: Coarseness>(level: Level, a: usize, p: usize, rows: usize, integers: bool) {
+    let mut numbers = Numbers::new((a * 1000 + p * 50 + rows) as u64, integers);
+    let (q, w, h): (Vec<A>, Vec<A>, Vec<A>) =
+        (numbers.take(a * rows), numbers.take(p * rows), numbers.take(a * p));
+    let (rows_of_q, rows_of_w) = (side_by_side(&q, rows), side_by_side(&w, rows));
+    let h_exactly: Vec<f64> = h.iter().map(|x| x.to_f64()).collect();
+    let absolute = |x: &[f64]| x.iter().map(|x| x.abs()).collect::<Vec<f64>>();
+    let check = |got: &[f64], want: &[f64], scale: &[f64], terms: usize| {
+        for i in 0..want.len() {
+            let bound = if integers { 0.0 } else { A::EPSILON_RATIO * tolerance(terms) * scale[i] };
+            let off = (got[i] - want[i]).abs();
+            assert!(off <= bound, "{level:?} {a} {p} {rows} at {i}: off by {off:e}");
+        }
+    };
+    let mut got = vec![f64::NAN; a * p];
+    tall::gram_at(level, &q, &w, rows, &mut got);
+    let scale = plain::gram(&absolute(&rows_of_q), a, &absolute(&rows_of_w), p);
+    check(&got, &plain::gram(&rows_of_q, a, &rows_of_w, p), &scale, rows);
+    let mut got = w.clone();
+    tall::add_product_at(level, &mut got, &q, rows, &h);
+    let scale = plain::add_product(&absolute(&rows_of_w), p, &absolute(&rows_of_q), a, &absolute(&h_exactly));
+    let want = plain::add_product(&rows_of_w, p, &rows_of_q, a, &h_exactly);
+    check(&side_by_side(&got, rows), &want, &scale, a + 1);
+}
+
+#[test]
+fn products_of_long_vectors_agree_with_the_formulas() {
+    let numbers: &[usize] = if cfg!(miri) { &[1, 5] } else { &[1, 2, 3, 4, 5, 8, 9, 13, 40] };
+    at_each_level(|level| {
+        for (&a, &p) in numbers.iter().flat_map(|a| numbers.iter().map(move |p| (a, p))) {
+            for rows in [16, 48, 80] {
+                for integers in [true, false] {
+                    check_tall::<f64>(level, a, p, rows, integers);
+                    check_tall::<f32>(level, a, p, rows, integers);
                 }
             }
         }

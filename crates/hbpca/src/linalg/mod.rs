@@ -3,9 +3,15 @@
 //! Tall means d×p with p ≪ d. Coordinates are cut into pieces that depend on d alone, so that sums have a fixed order
 //! and threads can share the work.
 
+mod kept;
+mod leaving;
+mod long;
 mod orthonormal;
 mod tall;
 
+pub(crate) use kept::Kept;
+pub(crate) use leaving::Left;
+pub(crate) use long::LongVectors;
 pub(crate) use orthonormal::{orthonormal_complement, random_complement};
 pub(crate) use tall::Tall;
 
@@ -102,6 +108,19 @@ pub(crate) fn product_of_block(a: &Block, h: MatRef<'_, f64>) -> Block {
     out
 }
 
+/// W ← W·H for a square matrix H.
+pub(crate) fn turn_block(w: &mut Block, h: MatRef<'_, f64>) {
+    let p = w.p();
+    assert!(h.nrows() == p && h.ncols() == p, "a square matrix turns {p} vectors");
+    let h: Vec<f64> = (0..p * p).map(|at| h[(at / p, at % p)]).collect();
+    w.values_mut().par_chunks_mut((PIECE * p).max(1)).for_each_init(Vec::new, |before, w| {
+        before.clear();
+        before.extend_from_slice(w);
+        w.fill(0.0);
+        narrow::add_product(w, p, before, p, &h);
+    });
+}
+
 /// W ← W + αA·H for a block A.
 pub(crate) fn add_product_of_block(w: &mut Block, a: &Block, h: MatRef<'_, f64>, alpha: f64) {
     let (p, r) = (a.p(), w.p());
@@ -113,11 +132,54 @@ pub(crate) fn add_product_of_block(w: &mut Block, a: &Block, h: MatRef<'_, f64>,
     pieces.for_each(|(w, a)| narrow::add_product(w, r, a, p, &scaled));
 }
 
-/// W ← (I − XXᵀ)W for a block X, once; returns XᵀW.
-pub(crate) fn project_out_block(w: &mut Block, x: &Block) -> Mat<f64> {
-    let h = gram_of_blocks(x, w);
-    add_product_of_block(w, x, h.as_ref(), -1.0);
-    h
+/// aᵢᵀbᵢ for every column i of two blocks.
+pub(crate) fn column_dots(a: &Block, b: &Block) -> Vec<f64> {
+    over_rows(a, b, |a, b, sums| {
+        for (a, b) in a.zip(b) {
+            sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum += a * b);
+        }
+    })
+}
+
+/// ‖zᵢ − θᵢwᵢ‖ for every column i of W and its images Z.
+pub(crate) fn residual_norms(w: &Block, z: &Block, theta: &[f64]) -> Vec<f64> {
+    // Squares are taken of numbers near 1.
+    let largest = theta.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+    let unit = if largest.is_normal() { 2.0_f64.powi(largest.log2() as i32) } else { 1.0 };
+    let squares = over_rows(w, z, |w, z, sums| {
+        for (w, z) in w.zip(z) {
+            for (c, sum) in sums.iter_mut().enumerate() {
+                let r = (z[c] - theta[c] * w[c]) / unit;
+                *sum += r * r;
+            }
+        }
+    });
+    squares.into_iter().map(|square| square.sqrt() * unit).collect()
+}
+
+/// Sums over the rows of two blocks of the same shape, one for each column, piece by piece.
+fn over_rows<'b>(
+    a: &'b Block,
+    b: &'b Block,
+    add: impl Fn(std::slice::ChunksExact<'b, f64>, std::slice::ChunksExact<'b, f64>, &mut [f64]) + Sync,
+) -> Vec<f64> {
+    let (d, p) = (a.d(), a.p());
+    let mut total = vec![0.0; p];
+    if p > 0 {
+        let n_pieces = d.div_ceil(PIECE);
+        let mut partials = vec![vec![0.0; p]; rayon::current_num_threads().min(n_pieces)];
+        ordered::for_each_chunk(
+            n_pieces,
+            &mut partials,
+            |i, partial| {
+                let rows = i * PIECE * p..d.min((i + 1) * PIECE) * p;
+                partial.fill(0.0);
+                add(a.values()[rows.clone()].chunks_exact(p), b.values()[rows].chunks_exact(p), partial);
+            },
+            |_, partial| total.iter_mut().zip(partial.iter()).for_each(|(total, x)| *total += x),
+        );
+    }
+    total
 }
 
 /// W ← (I − QQᵀ)W, once; returns QᵀW.

@@ -1,78 +1,109 @@
 //! Orthonormal bases of what vectors add to a space.
 
-use faer::{Mat, MatRef, Scale};
+use faer::{Mat, MatRef};
 
-use super::{gram_of_blocks, product_of_block, project_out, small_eigen};
+use super::{gram_of_blocks, product_of_block, project_out, small_eigen, turn_block};
 use crate::matrix::random_filling;
 use crate::{Block, Error};
 
-/// What span(W) adds to span(Q).
-#[derive(Debug)]
-pub(crate) struct Complement {
-    /// X: orthonormal, orthogonal to Q.
-    pub(crate) x: Block,
-    /// QᵀW.
-    pub(crate) along: Mat<f64>,
-}
+/// Roundings that an overlap may amount to in the end.
+pub(super) const HARMLESS: f64 = 16.0;
+/// Rounds that bring vectors apart, at most.
+pub(super) const ROUNDS: usize = 8;
 
 /// An orthonormal basis of what span(W) adds to span(Q), Q orthonormal. Directions of W that lie within span(Q), or within
 /// the others, up to rounding are dropped.
 ///
-/// Each round projects, and brings columns to length 1 and apart by the eigenvectors of their Gram matrix (SVQB,
-/// Stathopoulos & Wu 2002). Directions that the Gram matrix sees too weakly to tell their length are only rotated, and
-/// measured again in the next round: ones a billion times weaker than others survive. What a round leaves of an overlap is
-/// rounding times the factor by which it lengthened what was left of a column; rounds go on while that is not small, and
-/// project only where the overlap with Q is concerned. One or two nearly always do.
-pub(crate) fn orthonormal_complement(mut w: Block, q: MatRef<'_, f64>) -> Result<Complement, Error> {
-    const ROUNDS: usize = 8;
-    /// Roundings that an overlap may amount to in the end.
-    const HARMLESS: f64 = 16.0;
-    /// Eigenvalues of the scaled Gram matrix below this, relative to the largest, are too inexact to divide by.
-    const WEAK: f64 = 1e-6;
-    // A remainder this much shorter than its vector is rounding.
-    let vanished = 64.0 * f64::EPSILON;
+/// Each round projects, and brings columns to length 1 and [`Apart`]: directions a billion times weaker than others survive.
+/// What a round leaves of an overlap is rounding times the factor by which it lengthened what was left of a column; rounds go
+/// on while that is not small, and project only where the overlap with Q is concerned. One or two nearly always do.
+pub(crate) fn orthonormal_complement(mut w: Block, q: MatRef<'_, f64>) -> Result<Block, Error> {
     let room = w.d().saturating_sub(q.ncols());
     let mut lengths = column_norms(&w);
-    let unit = extreme_unit(&w, &lengths);
-    if let Some(unit) = unit {
+    if let Some(unit) = extreme_unit(&w, &lengths) {
         w.values_mut().iter_mut().for_each(|x| *x /= unit);
         lengths = column_norms(&w);
     }
-    let mut along = None;
     let mut project = true;
     for round in 0..ROUNDS {
         if project {
-            let overlap = project_out(&mut w, q);
-            along.get_or_insert(overlap);
+            project_out(&mut w, q);
         }
-        let g = gram_of_blocks(&w, &w);
-        let norms: Vec<f64> = (0..w.p()).map(|c| g[(c, c)].max(0.0).sqrt()).collect();
         // Rotated columns descend in weight: where there is no room for all, the last ones go.
         let most = if round == 0 { w.p() } else { room };
-        let kept: Vec<usize> = (0..w.p()).filter(|&c| norms[c] > vanished * lengths[c]).take(most).collect();
-        let r = kept.len();
-        let shortened = kept.iter().map(|&c| lengths[c] / norms[c]).fold(1.0, f64::max);
-        let g = Mat::from_fn(r, r, |i, j| g[(kept[i], kept[j])] / norms[kept[i]] / norms[kept[j]]);
-        let (values, vectors) = small_eigen(&g)?;
-        let strong = |j: usize| values[j] > WEAK * values[0];
-        let turn = Mat::from_fn(w.p(), r, |i, j| {
-            let root = if strong(j) { values[j].sqrt() } else { 1.0 };
-            kept.iter().position(|&c| c == i).map_or(0.0, |at| vectors[(at, j)] / (root * norms[i]))
-        });
-        w = product_of_block(&w, turn.as_ref());
-        let lengthened = match values.last() {
-            None => break,
-            Some(least) if strong(r - 1) => (values[0] / least).sqrt(),
-            Some(_) => f64::INFINITY,
-        };
-        project = shortened * lengthened > HARMLESS;
-        if !project && lengthened * lengthened <= HARMLESS {
+        let apart = Apart::new(&gram_of_blocks(&w, &w), &lengths, most, Sight::DOUBLE)?;
+        let r = apart.turn.ncols();
+        if r == w.p() {
+            turn_block(&mut w, apart.turn.as_ref());
+        } else {
+            w = product_of_block(&w, apart.turn.as_ref());
+        }
+        project = apart.shortened * apart.lengthened > HARMLESS;
+        if r == 0 || (!project && apart.lengthened.powi(2) <= HARMLESS) {
             break;
         }
         lengths = vec![1.0; r];
     }
-    let along = along.unwrap_or_else(|| Mat::zeros(q.ncols(), 0)) * Scale(unit.unwrap_or(1.0));
-    Ok(Complement { x: w, along })
+    Ok(w)
+}
+
+/// What arithmetic can tell of vectors from their Gram matrix.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sight {
+    /// Half the distance from 1 to the next number.
+    pub(super) roundoff: f64,
+    /// Eigenvalues of the scaled Gram matrix below this, relative to the largest, are too inexact to divide by.
+    weak: f64,
+}
+
+impl Sight {
+    pub(super) const SINGLE: Self = Self { roundoff: f32::EPSILON as f64 / 2.0, weak: 1e-3 };
+    pub(super) const DOUBLE: Self = Self { roundoff: f64::EPSILON / 2.0, weak: 1e-6 };
+}
+
+/// W = (W·`turn`)·`back`, where the columns of W·`turn` have length 1 and are apart as far as the Gram matrix can tell (SVQB,
+/// Stathopoulos & Wu 2002). Directions that it sees too weakly to tell their length are only rotated: the next Gram matrix
+/// sees them better.
+pub(super) struct Apart {
+    pub(super) turn: Mat<f64>,
+    pub(super) back: Mat<f64>,
+    /// The most by which a column is shorter than it was.
+    shortened: f64,
+    /// The most by which a direction was lengthened against others.
+    pub(super) lengthened: f64,
+}
+
+impl Apart {
+    /// From WᵀW. Columns that are rounding, compared with their `lengths` before, are dropped, and those beyond `most`.
+    pub(super) fn new(gram: &Mat<f64>, lengths: &[f64], most: usize, sight: Sight) -> Result<Self, Error> {
+        let p = gram.ncols();
+        let norms = norms(gram);
+        // A remainder this much shorter than its vector is rounding.
+        let vanished = 128.0 * sight.roundoff;
+        let kept: Vec<usize> = (0..p).filter(|&c| norms[c] > vanished * lengths[c]).take(most).collect();
+        let r = kept.len();
+        let scaled = Mat::from_fn(r, r, |i, j| gram[(kept[i], kept[j])] / norms[kept[i]] / norms[kept[j]]);
+        let (values, vectors) = small_eigen(&scaled)?;
+        let strong = |j: usize| values[j] > sight.weak * values[0];
+        let root = |j: usize| if strong(j) { values[j].sqrt() } else { 1.0 };
+        let place = |c: usize| kept.iter().position(|&kept| kept == c);
+        let turn =
+            Mat::from_fn(p, r, |c, j| place(c).map_or(0.0, |at| vectors[(at, j)] / (root(j) * norms[c])));
+        let back =
+            Mat::from_fn(r, p, |j, c| place(c).map_or(0.0, |at| vectors[(at, j)] * root(j) * norms[c]));
+        let lengthened = match values.last() {
+            None => 1.0,
+            Some(least) if strong(r - 1) => (values[0] / least).sqrt(),
+            Some(_) => f64::INFINITY,
+        };
+        let shortened = kept.iter().map(|&c| lengths[c] / norms[c]).fold(1.0, f64::max);
+        Ok(Self { turn, back, shortened, lengthened })
+    }
+}
+
+/// Lengths of the columns of W, from WᵀW.
+pub(super) fn norms(gram: &Mat<f64>) -> Vec<f64> {
+    (0..gram.ncols()).map(|c| gram[(c, c)].max(0.0).sqrt()).collect()
 }
 
 /// The largest entry, where the squares of such entries would leave the range of f64.
@@ -91,7 +122,7 @@ pub(crate) fn random_complement(q: MatRef<'_, f64>, p: usize, seed: u64) -> Resu
     let d = q.nrows();
     let p = p.min(d.saturating_sub(q.ncols()));
     let values = random_filling(seed, d * p);
-    Ok(orthonormal_complement(Block::from_values(d, p, values)?, q)?.x)
+    orthonormal_complement(Block::from_values(d, p, values)?, q)
 }
 
 /// Length of every column.
@@ -111,7 +142,7 @@ mod tests {
     }
 
     fn complement(w: Block, q: &Block) -> Block {
-        orthonormal_complement(w, view(q)).unwrap().x
+        orthonormal_complement(w, view(q)).unwrap()
     }
 
     fn loss(q: &Block) -> f64 {
@@ -163,17 +194,17 @@ mod tests {
         for scale in [1e-300, 1e-170, 1.0, 1e170, 1e300] {
             let mut w = random(50, 3, 2);
             w.scale(scale);
-            let found = orthonormal_complement(w.clone(), view(&q)).unwrap();
-            assert_eq!(found.x.p(), 3, "{scale:e}");
-            assert!(loss(&found.x) < 1e-14 && gram(view(&q), view(&found.x)).norm_max() < 1e-14);
+            let x = orthonormal_complement(w.clone(), view(&q)).unwrap();
+            assert_eq!(x.p(), 3, "{scale:e}");
+            assert!(loss(&x) < 1e-14 && gram(view(&q), view(&x)).norm_max() < 1e-14);
             // W = Q·QᵀW + X·XᵀW.
             let mut left = w.clone();
             left.scale(1.0 / scale);
-            let along = found.along * faer::Scale(1.0 / scale);
+            let along = gram(view(&q), view(&left));
             let mut rest = left.clone();
             crate::linalg::add_product(&mut rest, view(&q), along.as_ref(), -1.0);
-            let across = gram(view(&found.x), view(&left));
-            crate::linalg::add_product(&mut rest, view(&found.x), across.as_ref(), -1.0);
+            let across = gram(view(&x), view(&left));
+            crate::linalg::add_product(&mut rest, view(&x), across.as_ref(), -1.0);
             assert!(rest.norm() < 1e-14 * left.norm(), "{scale:e}: {:e}", rest.norm());
         }
     }

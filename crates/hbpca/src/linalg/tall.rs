@@ -48,11 +48,6 @@ impl Tall {
         block
     }
 
-    /// Makes room for `more` vectors, so that appending them moves nothing.
-    pub(crate) fn reserve(&mut self, more: usize) {
-        self.values.reserve_exact(more * self.d);
-    }
-
     /// Appends the columns of `block`.
     pub(crate) fn append(&mut self, block: &Block) {
         /// Coordinates at a time: they stay in cache while every column takes its own.
@@ -105,7 +100,6 @@ mod tests {
             let blocks =
                 [1, 3, 2].map(|p| Block::from_values(d, p, random_direction(p as u64, d * p)).unwrap());
             let mut tall = Tall::empty(d);
-            tall.reserve(6);
             blocks.iter().for_each(|block| tall.append(block));
             assert_eq!(tall.len(), 6);
             for j in 0..d {

@@ -43,6 +43,7 @@ impl Real for f32 {
     fn to_f64(self) -> f64 {
         f64::from(self)
     }
+    #[inline(always)]
     fn from_f64(value: f64) -> Self {
         value as f32
     }
@@ -53,6 +54,7 @@ impl Real for f64 {
     fn to_f64(self) -> f64 {
         self
     }
+    #[inline(always)]
     fn from_f64(value: f64) -> Self {
         value
     }

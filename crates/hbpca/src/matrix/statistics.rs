@@ -109,50 +109,34 @@ impl ColumnStatistics {
 
     fn of_csr<T: Real>(x: &Csr<'_, T>, weights: Option<&[f64]>, cancel: &CancelToken) -> Self {
         let (n, d) = (x.n_rows(), x.n_cols());
-        Self::over_chunks(n, d, ordered::n_chunks(x.nnz(), d), |rows, partial| {
-            if cancel.is_abandoned() {
-                return;
-            }
-            // The mean of the entries of each column, then their deviations from it …
-            let mut seen = vec![0.0; d];
-            let weight_of = |l: usize| weights.map_or(1.0, |weights| weights[l]);
-            for l in rows.clone() {
-                let w = weight_of(l);
-                if w == 0.0 {
-                    continue;
+        let n_chunks = ordered::n_chunks(x.nnz(), d);
+        let mut total = Self::empty(d);
+        ordered::for_each_chunk(
+            n_chunks,
+            &mut vec![(0.0, Vec::new()); rayon::current_num_threads().min(n_chunks)],
+            |i, (weight, columns): &mut (f64, Vec<Entries>)| {
+                *weight = 0.0;
+                columns.clear();
+                columns.resize(d, Entries::default());
+                if cancel.is_abandoned() {
+                    return;
                 }
-                partial.weight += w;
-                for (j, value) in x.row(l) {
-                    let v = value.to_f64();
-                    seen[j] += w;
-                    partial.mean[j] += w * v;
-                    // min and max pass over NaN; the mean does not.
-                    partial.min[j] = partial.min[j].min(v);
-                    partial.max[j] = partial.max[j].max(v);
+                for l in ordered::piece(n, i, n_chunks) {
+                    let w = weights.map_or(1.0, |weights| weights[l]);
+                    if w == 0.0 {
+                        continue;
+                    }
+                    *weight += w;
+                    let (at, values) = x.row_slices(l);
+                    at.iter().zip(values).for_each(|(j, v)| columns[*j as usize].add(w, v.to_f64()));
                 }
-            }
-            for (mean, seen) in partial.mean.iter_mut().zip(&seen) {
-                *mean /= if *seen > 0.0 { *seen } else { 1.0 };
-            }
-            for l in rows {
-                let w = weight_of(l);
-                for (j, value) in x.row(l) {
-                    let deviation = value.to_f64() - partial.mean[j];
-                    partial.squares[j] += w * deviation * deviation;
-                }
-            }
-            // … merged with the zeros that are not stored.
-            for j in 0..d {
-                let zeros = partial.weight - seen[j];
-                if zeros > 0.0 {
-                    let mean = partial.mean[j];
-                    partial.squares[j] += mean * mean * seen[j] * (zeros / partial.weight);
-                    partial.mean[j] = mean * (seen[j] / partial.weight);
-                    partial.min[j] = partial.min[j].min(0.0);
-                    partial.max[j] = partial.max[j].max(0.0);
-                }
-            }
-        })
+            },
+            |_, (weight, columns)| {
+                total.merge_columns(0, *weight, |j| columns[j].summary(*weight));
+            },
+        );
+        total.n_rows = n;
+        total
     }
 
     fn over_chunks(
@@ -202,17 +186,30 @@ impl ColumnStatistics {
 
     /// Adds the summary of other rows. Exact in exact arithmetic, in any order.
     pub fn merge(&mut self, other: &Self) {
-        self.n_rows += other.n_rows;
-        let weight = self.weight + other.weight;
-        if other.weight > 0.0 {
-            let share = other.weight / weight;
+        self.merge_columns(other.n_rows, other.weight, |j| {
+            (other.mean[j], other.squares[j], other.min[j], other.max[j])
+        });
+    }
+
+    /// The same for rows whose column j has the mean, squared deviations, minimum and maximum that `summary(j)` tells.
+    fn merge_columns(
+        &mut self,
+        n_rows: usize,
+        other_weight: f64,
+        summary: impl Fn(usize) -> (f64, f64, f64, f64),
+    ) {
+        self.n_rows += n_rows;
+        let weight = self.weight + other_weight;
+        if other_weight > 0.0 {
+            let share = other_weight / weight;
             let cross = self.weight * share;
             for j in 0..self.mean.len() {
-                let delta = other.mean[j] - self.mean[j];
+                let (mean, squares, min, max) = summary(j);
+                let delta = mean - self.mean[j];
                 self.mean[j] += delta * share;
-                self.squares[j] += other.squares[j] + delta * delta * cross;
-                self.min[j] = self.min[j].min(other.min[j]);
-                self.max[j] = self.max[j].max(other.max[j]);
+                self.squares[j] += squares + delta * delta * cross;
+                self.min[j] = self.min[j].min(min);
+                self.max[j] = self.max[j].max(max);
             }
         }
         self.weight = weight;
@@ -343,6 +340,55 @@ impl ColumnStatistics {
             min: column(2),
             max: column(3),
         }
+    }
+}
+
+/// What is stored of a column of compressed rows, side by side: an entry finds all of it in one cache line. Sums are relative to
+/// the first entry, for the reason that those of dense rows are relative to a row.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entries {
+    pivot: f64,
+    weight: f64,
+    sum: f64,
+    squares: f64,
+    min: f64,
+    max: f64,
+}
+
+impl Entries {
+    #[inline]
+    fn add(&mut self, w: f64, value: f64) {
+        if self.weight == 0.0 {
+            (self.pivot, self.min, self.max) = (value, value, value);
+        }
+        let deviation = value - self.pivot;
+        self.weight += w;
+        self.sum += w * deviation;
+        self.squares += w * deviation * deviation;
+        // min and max pass over NaN; the sums do not.
+        (self.min, self.max) = (self.min.min(value), self.max.max(value));
+    }
+
+    /// Mean, squared deviations, minimum and maximum of the entries and the zeros that are not stored, among rows of the
+    /// given weight.
+    #[inline]
+    fn summary(&self, weight: f64) -> (f64, f64, f64, f64) {
+        let zeros = weight - self.weight;
+        if self.weight == 0.0 {
+            return (0.0, 0.0, 0.0, 0.0);
+        }
+        let offset = self.sum / self.weight;
+        let (mean, squares) = (self.pivot + offset, (self.squares - self.sum * offset).max(0.0));
+        if zeros > 0.0 {
+            let share = self.weight / weight;
+            return (
+                mean * share,
+                squares + mean * mean * share * zeros,
+                self.min.min(0.0),
+                self.max.max(0.0),
+            );
+        }
+        (mean, squares, self.min, self.max)
     }
 }
 

@@ -126,7 +126,8 @@ impl<'m> Covariance<'m> {
         }
         let mut room = std::mem::take(&mut self.room);
         let mut scratch = std::mem::take(&mut self.scratch);
-        let operand = Operand::new(&self.map, v, &mut room);
+        let round = self.matrix.is_sparse() && arithmetic == Arithmetic::Single;
+        let operand = Operand::new(&self.map, v, round, &mut room);
         let n_chunks = self.prepared().n_chunks(rows.count(self.n_rows()));
         self.prepared().sum(rows, operand, arithmetic, n_chunks, &mut scratch, out.values_mut());
         if self.matrix.is_sparse() {
@@ -164,8 +165,11 @@ impl CovarianceOperator for Covariance<'_> {
     }
 
     fn coarse_rounding(&self) -> Option<f64> {
-        let Matrix::DenseF32(_) = self.matrix else { return None };
-        coarse_rounding(&self.map, self.n_rows(), self.dim())
+        match self.matrix {
+            Matrix::DenseF32(_) => coarse_rounding(&self.map, self.n_rows(), self.dim()),
+            Matrix::CsrF32(_) => coarse_rounding_of_compressed(&self.map, self.n_rows(), self.dim()),
+            _ => None,
+        }
     }
 
     fn apply_coarsely(&mut self, v: &Block, out: &mut Block) -> Result<(), Error> {
@@ -207,15 +211,24 @@ pub(super) fn coarse_rounding(map: &RowMap, n: usize, d: usize) -> Option<f64> {
     let trace = map.total_variance();
     let wide = f64::from(f32::EPSILON) / f64::EPSILON;
     let terms = d.div_ceil(8) + 8 + kernels::COARSE_ROWS;
-    (moved <= 1e-8 * trace && fits_single(map, n)).then(|| wide * rounding_of_sum(terms) * trace + moved)
+    (moved <= 1e-8 * trace && fits_single(map, trace, n))
+        .then(|| wide * rounding_of_sum(terms) * trace + moved)
+}
+
+/// The same for compressed rows, whose means are subtracted after the products and must not be large against the spread.
+/// V is rounded, rows are up to d products long, and a column's sums gather up to n of them in f32.
+fn coarse_rounding_of_compressed(map: &RowMap, n: usize, d: usize) -> Option<f64> {
+    let moment = map.uncentred_moment();
+    let wide = f64::from(f32::EPSILON) / f64::EPSILON;
+    let rounding = wide * (rounding_of_sum(d) + rounding_of_sum(n));
+    (moment <= 16.0 * map.total_variance() && fits_single(map, moment, n)).then(|| rounding * moment)
 }
 
 /// Whether arithmetic in f32 neither overflows nor loses small numbers: with rows D⁻¹(x − μ) = a it forms V′ = D⁻¹V,
 /// aᵀV ≤ ‖a‖ ≤ √(n·tr C) and Σ(x − μ)aᵀV ≤ D·n·tr C. What underflows, 2⁻¹⁴⁹ a product, is far below the rounding of
 /// numbers above 2⁻¹⁰⁰.
-fn fits_single(map: &RowMap, n: usize) -> bool {
+fn fits_single(map: &RowMap, trace: f64, n: usize) -> bool {
     let (least, most) = (2.0_f64.powi(-100), f64::from(f32::MAX) / 4.0);
-    let trace = map.total_variance();
     let fits = |scale: f64| {
         let sum = scale * trace;
         scale >= least && scale <= most && sum >= least && sum * n as f64 <= most

@@ -75,7 +75,7 @@ fn leading_of<T: Real>(rows: &Prepared<'_>, x: &Dense<'_, T>, k: usize) -> Resul
     let kept = (0..vectors.p())
         .take_while(|c| crate::block::norm(&vectors.column(*c)) > (n as f64 * f64::EPSILON).sqrt() * longest)
         .count();
-    let vectors = orthonormal_complement(vectors.leading(kept), Tall::empty(d).view())?.x;
+    let vectors = orthonormal_complement(vectors.leading(kept), Tall::empty(d).view())?;
     Ok(RowSpectrum { vectors, eigenvalues })
 }
 
@@ -151,7 +151,7 @@ mod tests {
                 // CV = V·VᵀCV, whose eigenvalues are those of G. Sums of d products and an eigen-solve of n², with gaps of a
                 // hundredth of the trace.
                 let bound = 100.0 * (n * d) as f64 * f64::EPSILON * trace;
-                let h = crate::linalg::project_out_block(&mut image, &found.vectors);
+                let h = crate::linalg::project_out(&mut image, crate::linalg::view(&found.vectors));
                 assert!(image.norm() <= bound, "{:e}", image.norm());
                 let (values, _) = small_eigen(&h).unwrap();
                 for (a, b) in values.iter().zip(&found.eigenvalues) {

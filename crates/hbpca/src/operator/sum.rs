@@ -3,10 +3,15 @@
 //! What is done once a product (V′ = D⁻¹V before, D⁻¹ after) and what is done once a piece of the rows are separate
 //! steps, so that a matrix that comes in many pieces pays for the former only once.
 
+use rayon::prelude::*;
+
 use super::Rows;
 use crate::kernels::{self, RowSet, RowWeights};
 use crate::matrix::{Matrix, RowMap};
 use crate::{Block, CancelToken, ordered};
+
+/// Numbers that a thread takes at a time where all of a block are rounded, added or scaled.
+const SHARE: usize = 1 << 14;
 
 /// Rows and how they are prepared.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +27,8 @@ pub(super) struct Prepared<'a> {
 pub(super) struct Operand<'a> {
     /// V′ = D⁻¹V, d×p.
     pub(super) v: &'a [f64],
+    /// V′ rounded, for compressed rows in coarse arithmetic.
+    pub(super) rounded: &'a [f32],
     pub(super) p: usize,
     /// V′ᵀμ, where there is a μ.
     pub(super) c: Option<&'a [f64]>,
@@ -31,6 +38,7 @@ pub(super) struct Operand<'a> {
 #[derive(Debug, Default)]
 pub(super) struct OperandRoom {
     scaled: Vec<f64>,
+    rounded: Vec<f32>,
     c: Vec<f64>,
 }
 
@@ -48,7 +56,9 @@ struct Worker {
     y: Vec<f64>,
     t_sum: Vec<f64>,
     kernel: Vec<f64>,
-    /// The same for arithmetic in f32.
+    /// y of compressed rows in f32.
+    coarse_y: Vec<f32>,
+    /// What the kernel needs for arithmetic in f32.
     coarse_kernel: Vec<f32>,
 }
 
@@ -60,10 +70,10 @@ pub(super) enum Arithmetic {
 }
 
 impl<'a> Operand<'a> {
-    /// V′ = D⁻¹V and c = V′ᵀμ, in the memory given.
-    pub(super) fn new(map: &RowMap, v: &'a Block, room: &'a mut OperandRoom) -> Self {
+    /// V′ = D⁻¹V and c = V′ᵀμ, in the memory given; V′ also `rounded` to f32, if asked for.
+    pub(super) fn new(map: &RowMap, v: &'a Block, round: bool, room: &'a mut OperandRoom) -> Self {
         let p = v.p();
-        let OperandRoom { scaled, c } = room;
+        let OperandRoom { scaled, rounded, c } = room;
         let v: &[f64] = match map.scale() {
             None => v.values(),
             Some(scale) => {
@@ -80,7 +90,11 @@ impl<'a> Operand<'a> {
             }
             &**c
         });
-        Self { v, p, c }
+        rounded.resize(if round { v.len() } else { 0 }, 0.0);
+        rounded.par_chunks_mut(SHARE).zip(v.par_chunks(SHARE)).for_each(|(rounded, v)| {
+            rounded.iter_mut().zip(v).for_each(|(rounded, v)| *rounded = *v as f32);
+        });
+        Self { v, rounded, p, c }
     }
 }
 
@@ -116,35 +130,39 @@ impl Prepared<'_> {
             scratch.workers.resize_with(n_workers, Worker::default);
         }
         // All are ready, also those that get no chunk this time: the next call must not allocate.
+        let coarse = !operand.rounded.is_empty();
         for worker in &mut scratch.workers[..n_workers] {
-            worker.y.resize(d * p, 0.0);
+            worker.coarse_y.resize(if coarse { d * p } else { 0 }, 0.0);
+            worker.y.resize(if coarse { 0 } else { d * p }, 0.0);
             worker.t_sum.resize(p, 0.0);
         }
         scratch.t_sum.clear();
         scratch.t_sum.resize(p, 0.0);
-        let t_sum = &mut scratch.t_sum;
-        ordered::for_each_chunk(
-            n_chunks,
-            &mut scratch.workers[..n_workers],
-            |i, worker| {
-                if self.cancel.is_abandoned() {
-                    return; // what is merged instead is never handed out
-                }
-                let rows = match rows {
-                    Rows::All => RowSet::Range(self.chunk(i, n_chunks)),
-                    Rows::Batch(list) => RowSet::List(&list[ordered::piece(list.len(), i, n_chunks)]),
-                };
-                worker.sum(self, &rows, operand, arithmetic);
-            },
-            |i, worker| {
-                if i == 0 {
-                    out.copy_from_slice(&worker.y);
-                } else {
-                    out.iter_mut().zip(&worker.y).for_each(|(out, y)| *out += y);
-                }
-                t_sum.iter_mut().zip(&worker.t_sum).for_each(|(sum, t)| *sum += t);
-            },
-        );
+        let Scratch { t_sum, workers } = scratch;
+        let workers = &mut workers[..n_workers];
+        let work = |i: usize, worker: &mut Worker| {
+            if self.cancel.is_abandoned() {
+                return; // what is merged instead is never handed out
+            }
+            let rows = match rows {
+                Rows::All => RowSet::Range(self.chunk(i, n_chunks)),
+                Rows::Batch(list) => RowSet::List(&list[ordered::piece(list.len(), i, n_chunks)]),
+            };
+            worker.sum(self, &rows, operand, arithmetic);
+        };
+        if n_chunks == n_workers {
+            // Every chunk has a buffer of its own: all threads share the merging, coordinate by coordinate.
+            ordered::for_each_own(0, workers, &work);
+            out.par_chunks_mut(SHARE).enumerate().for_each(|(at, out)| {
+                workers.iter().enumerate().for_each(|(i, worker)| worker.add_to(out, at * SHARE, i == 0));
+            });
+            workers.iter().for_each(|worker| worker.add_sums_to(t_sum));
+        } else {
+            ordered::for_each_chunk(n_chunks, workers, work, |i, worker| {
+                worker.add_to(out, 0, i == 0);
+                worker.add_sums_to(t_sum);
+            });
+        }
         share_room(&mut scratch.workers);
     }
 
@@ -180,6 +198,22 @@ pub(super) fn unscale(map: &RowMap, p: usize, out: &mut [f64]) {
 }
 
 impl Worker {
+    /// `out` ← `out` + y, or ← y for the `first`, from coordinate `from` of y on.
+    fn add_to(&self, out: &mut [f64], from: usize, first: bool) {
+        if first {
+            out.fill(0.0);
+        }
+        if self.coarse_y.is_empty() {
+            out.iter_mut().zip(&self.y[from..]).for_each(|(out, y)| *out += y);
+        } else {
+            out.iter_mut().zip(&self.coarse_y[from..]).for_each(|(out, y)| *out += f64::from(*y));
+        }
+    }
+
+    fn add_sums_to(&self, t_sum: &mut [f64]) {
+        t_sum.iter_mut().zip(&self.t_sum).for_each(|(sum, t)| *sum += t);
+    }
+
     /// y ← Σ over one chunk, and for sparse rows the sum of t.
     fn sum(
         &mut self,
@@ -188,8 +222,9 @@ impl Worker {
         operand: Operand<'_>,
         arithmetic: Arithmetic,
     ) {
-        let Operand { v, p, c } = operand;
+        let Operand { v, rounded, p, c } = operand;
         self.y.fill(0.0);
+        self.coarse_y.fill(0.0);
         self.t_sum.fill(0.0);
         let weights = RowWeights(prepared.weights);
         let shift = prepared.map.shift();
@@ -200,6 +235,10 @@ impl Worker {
             }
             Matrix::DenseF32(x) => kernels::sum_dense(x, rows, weights, shift, v, p, y, kernel),
             Matrix::DenseF64(x) => kernels::sum_dense(x, rows, weights, shift, v, p, y, kernel),
+            Matrix::CsrF32(x) if !rounded.is_empty() => {
+                let (y, kernel) = (&mut self.coarse_y, &mut self.coarse_kernel);
+                kernels::sum_csr(x, rows, weights, c, rounded, p, y, kernel, t_sum);
+            }
             Matrix::CsrF32(x) => kernels::sum_csr(x, rows, weights, c, v, p, y, kernel, t_sum),
             Matrix::CsrF64(x) => kernels::sum_csr(x, rows, weights, c, v, p, y, kernel, t_sum),
         }

@@ -138,7 +138,7 @@ impl Anchored {
             None => Block::zeros(d, 0),
             Some(start) => {
                 super::check_start(start, d)?;
-                orthonormal_complement(start.clone(), Tall::empty(d).view())?.x
+                orthonormal_complement(start.clone(), Tall::empty(d).view())?
             }
         };
         Ok(Self {
@@ -195,7 +195,7 @@ impl Anchored {
             for _ in 0..START_PRODUCTS {
                 operator.apply_batch(&rows, &x, &mut z)?;
                 sample.append(&x, &z, 0.0)?;
-                x = orthonormal_complement(z.clone(), sample.q.view())?.x;
+                x = orthonormal_complement(z.clone(), sample.q.view())?;
                 if x.p() == 0 {
                     break;
                 }
@@ -313,7 +313,7 @@ impl Solver for Anchored {
             self.started = true;
         }
         let w = std::mem::replace(&mut self.w, Block::zeros(0, 0));
-        let mut x = orthonormal_complement(w, self.basis.q.view())?.x; // 1
+        let mut x = orthonormal_complement(w, self.basis.q.view())?; // 1
         if x.p() == 0 || self.basis.len() + x.p() < self.k {
             // Nothing new, or too little for k vectors (an invariant subspace): random directions find the rest.
             let mut known = self.basis.q.clone();

@@ -25,6 +25,9 @@ use crate::{Archive, Block, CovarianceOperator, Error};
 /// Residuals below this, relative to θ₁, are not sought in coarse arithmetic.
 const COARSE_FLOOR: f64 = 8.0 * f32::EPSILON as f64;
 
+/// Coordinates from which on the vectors of the basis, rather than the rows, take most of the time.
+const LONG: usize = 8192;
+
 /// Sizes of the block and of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KrylovSizes {
@@ -91,13 +94,12 @@ impl Krylov {
             None => Block::zeros(d, 0),
             Some(start) => {
                 super::check_start(start, d)?;
-                orthonormal_complement(start.clone(), Tall::empty(d).view())?.x
+                orthonormal_complement(start.clone(), Tall::empty(d).view())?
             }
         };
         let fill = random_complement(view(&given), block.saturating_sub(given.p()), seed)?;
         let memory = sizes.memory.max(k + 2 * block).min(d);
-        let mut basis = Lanczos::starting_with(beside(&given, &fill));
-        basis.reserve(memory);
+        let basis = Lanczos::starting_with(beside(&given, &fill));
         let sizes = KrylovSizes { block, memory };
         Ok(Self {
             k,
@@ -158,7 +160,21 @@ impl Krylov {
                 operator.image_rounding()
             }
         };
-        self.basis.expand(&self.z, rounding, self.sizes.block, self.seed ^ (self.steps + 1)) // 4, 5
+        if self.basis.len() == 0 {
+            self.settle_memory();
+        }
+        let (unit, seed) = (operator.total_variance(), self.seed ^ (self.steps + 1));
+        self.basis.expand(&self.z, rounding, unit, self.sizes.block, seed) // 4, 5
+    }
+
+    /// Room for the basis and the block that follows it; in f32 where the images are no better and the vectors are long.
+    fn settle_memory(&mut self) {
+        let most = self.sizes.memory + self.sizes.block;
+        if self.coarse && self.basis.x.d() >= LONG {
+            self.basis.reserve_in_single(most);
+        } else {
+            self.basis.reserve(most);
+        }
     }
 
     /// The largest residual of the k best pairs, rounding apart.
@@ -181,9 +197,10 @@ impl Solver for Krylov {
         self.formed = None;
         if self.needs_refresh() || (self.basis.len() > 0 && self.basis.x.p() == 0) {
             (self.coarse, self.fresh) = (false, true);
-            self.basis.compress(self.sizes.block.max(self.k));
-            operator.apply(&self.basis.vectors(), &mut self.z)?;
-            return self.basis.refresh(&self.z, operator.image_rounding());
+            // One more than k: λ_{k+1} is worth knowing.
+            let vectors = self.basis.restart(self.sizes.block.max(self.k + 1))?;
+            operator.apply(&vectors, &mut self.z)?;
+            return self.basis.refresh(&vectors, &self.z, operator.image_rounding());
         }
         self.fresh = false;
         self.widen(operator)?;
@@ -216,8 +233,12 @@ impl Solver for Krylov {
         if self.searches() {
             return Ok(true);
         }
+        if !self.shows_as_many_copies_as_it_can() {
+            return Ok(false);
+        }
+        self.basis.settle()?;
         let full = self.basis.x.p() == 0;
-        if full || !self.shows_as_many_copies_as_it_can() {
+        if full {
             return Ok(false);
         }
         let block = (self.k + 1).min(self.basis.x.d());
@@ -230,6 +251,7 @@ impl Solver for Krylov {
 
     fn step(&mut self, _operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         self.steps += 1;
+        self.basis.settle()?;
         // 6
         if self.basis.len() + self.basis.x.p() > self.sizes.memory && self.basis.x.p() > 0 {
             self.basis.compress((self.k + self.sizes.block).max(self.sizes.memory / 2));

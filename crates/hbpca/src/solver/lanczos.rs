@@ -4,22 +4,21 @@
 //!            CQ = QH + XB                      [Q, X] orthonormal, H = QᵀCQ
 //!
 //! expand     Z ← CX;  Q ← [Q, X],  H ← [QᵀCQ, QᵀZ; ·, XᵀZ]     one pass
-//!            X ← orth(Z − QQᵀZ),  B ← [0, XᵀZ]
+//!            X·R ← Z − QQᵀZ,  B ← [0, R]
 //! ritz       H = SΘSᵀ;  W = QS,  CW = WΘ + X·BS                 no pass; the residual of pair i is ‖Bsᵢ‖
 //! compress   Q ← QS_a,  H ← Θ_a,  B ← BS_a                      keeps the a best Ritz pairs
-//! refresh    Q ← QS_a;  Z ← CQ;  H ← QᵀZ,  X ← orth(Z − QH),  B ← XᵀZ     one pass; all rounding gathered is gone
+//! refresh    Q ← QS_a;  Z ← CQ;  H ← QᵀZ                        one pass; all rounding gathered is gone
+//! settle     X·R ← Z − QH,  B ← R                               no pass; needed only to go on from there
 //! ```
 //!
 //! Everything is combined with orthonormal coefficients only, so that the rounding of the relation adds up in squares and
 //! is never amplified. That sum is tracked.
 
-use std::ops::AddAssign;
-
 use faer::{Mat, MatRef};
 
 use crate::linalg::{
-    Tall, add_product, add_product_of_block, beside, gram_of_blocks, orthonormal_complement, product,
-    project_out_block, random_complement, rounding_of_gram, small_eigen,
+    Kept, Left, Tall, add_product_of_block, beside, gram_of_blocks, orthonormal_complement, product_of_block,
+    random_complement, residual_norms, rounding_of_gram, small_eigen,
 };
 use crate::operator::rounding_of_sum;
 use crate::{Archive, Block, Error};
@@ -27,14 +26,17 @@ use crate::{Archive, Block, Error};
 /// Q, H, X and B.
 #[derive(Clone, Debug)]
 pub(super) struct Lanczos {
-    q: Tall,
+    q: Kept,
     h: Mat<f64>,
     /// X: the next block, orthonormal and orthogonal to Q.
     pub(super) x: Block,
     /// B = XᵀCQ.
     b: Mat<f64>,
-    /// How many of the last columns of B can be other than zero.
-    coupled: usize,
+    /// Q and CQ themselves, where they were computed anew: X is none that belongs to them, and B has the norms of their
+    /// residuals alone.
+    fresh: Option<(Block, Block)>,
+    /// Vectors to make room for.
+    most: usize,
     /// ‖CQ − QH − XB‖ from above.
     error: f64,
     /// Eigenvalues of H, descending, and its eigenvectors S.
@@ -45,14 +47,15 @@ pub(super) struct Lanczos {
 impl Lanczos {
     /// An empty basis, to be expanded by X.
     pub(super) fn starting_with(x: Block) -> Self {
-        let (q, p) = (Tall::empty(x.d()), x.p());
+        let (q, p) = (Kept::with_room(x.d(), 0, false), x.p());
         let empty = Mat::zeros(0, 0);
         Self {
             q,
             h: empty.clone(),
             x,
             b: Mat::zeros(p, 0),
-            coupled: 0,
+            fresh: None,
+            most: 0,
             error: 0.0,
             theta: Vec::new(),
             s: empty,
@@ -61,52 +64,47 @@ impl Lanczos {
 
     /// a, the number of vectors in Q.
     pub(super) fn len(&self) -> usize {
-        self.q.len()
+        self.fresh.as_ref().map_or_else(|| self.q.len(), |(q, _)| q.p())
     }
 
     /// Makes room for bases of up to `most` vectors.
     pub(super) fn reserve(&mut self, most: usize) {
-        self.q.reserve(most.saturating_sub(self.len()));
+        self.most = most;
+        self.q.reserve(most);
+    }
+
+    /// The same for a basis that is still empty, and keeps its vectors in f32.
+    pub(super) fn reserve_in_single(&mut self, most: usize) {
+        self.most = most;
+        self.q = Kept::with_room(self.x.d(), most, true);
     }
 
     /// Takes X into the basis with its image Z = CX, each column's error at most `image_rounding`. The next X has at
-    /// least `width` columns where the space has room for them: what a breakdown takes away is filled up at random.
+    /// least `width` columns where the space has room for them: what a breakdown takes away is filled up at random. C is about
+    /// as large as `unit`.
     pub(super) fn expand(
         &mut self,
         z: &Block,
         image_rounding: f64,
+        unit: f64,
         width: usize,
         seed: u64,
     ) -> Result<(), Error> {
         let (a, p) = (self.len(), self.x.p());
-        // QᵀZ = (XᵀCQ)ᵀ = Bᵀ is known up to rounding: what it leaves of Z needs but one look at all of Q.
-        let mut left = z.clone();
-        let coupled = self.q.view().subcols(a - self.coupled, self.coupled);
-        let known = self.b.as_ref().subcols(a - self.coupled, self.coupled).transpose().to_owned();
-        add_product(&mut left, coupled, known.as_ref(), -1.0);
-        let own = project_out_block(&mut left, &self.x);
         self.q.append(&self.x);
-        let mut along = self.leave(left, z)?;
-        along.submatrix_mut(a - self.coupled, 0, self.coupled, p).add_assign(&known);
-        along.submatrix_mut(a, 0, p, p).add_assign(&own);
+        let Left { along, across } = self.q.leave(z, unit, &mut self.x)?;
         self.h = Mat::from_fn(a + p, a + p, |i, j| match (i < a, j < a) {
             (true, true) => self.h[(i, j)],
             (_, false) if i < a => along[(i, j - a)],
             (false, true) => along[(j, i - a)],
             _ => 0.5 * (along[(i, j - a)] + along[(j, i - a)]),
         });
+        self.b = across;
         self.fill(width, seed)?;
-        self.coupled = p;
         self.b = Mat::from_fn(self.x.p(), a + p, |i, j| if j < a { 0.0 } else { self.b[(i, j - a)] });
-        self.solve(p, image_rounding)
-    }
-
-    /// X ← orth(Y − QQᵀY) and B ← XᵀZ, for the image Z of the last columns of Q and what is left of it, Y; returns QᵀY.
-    fn leave(&mut self, y: Block, z: &Block) -> Result<Mat<f64>, Error> {
-        let found = orthonormal_complement(y, self.q.view())?;
-        self.b = gram_of_blocks(&found.x, z);
-        self.x = found.x;
-        Ok(found.along)
+        (self.theta, self.s) = small_eigen(&self.h)?;
+        self.count_error(p, image_rounding);
+        Ok(())
     }
 
     /// Fills X up to `width` columns with random ones, whose rows of B are zero.
@@ -115,7 +113,7 @@ impl Lanczos {
         if missing == 0 {
             return Ok(());
         }
-        let mut known = self.q.clone();
+        let mut known = Tall::from_values(self.x.d(), self.q.to_columns());
         known.append(&self.x);
         let random = random_complement(known.view(), missing, seed)?;
         let (before, p) = (std::mem::replace(&mut self.b, Mat::zeros(0, 0)), self.x.p());
@@ -124,14 +122,12 @@ impl Lanczos {
         Ok(())
     }
 
-    /// Solves the small problem after `p` columns joined whose images have the given rounding.
-    fn solve(&mut self, p: usize, image_rounding: f64) -> Result<(), Error> {
-        (self.theta, self.s) = small_eigen(&self.h)?;
+    /// Adds the rounding of `p` columns that joined, whose images have the given one.
+    fn count_error(&mut self, p: usize, image_rounding: f64) {
         // p columns of Z, of length θ₁ at most, were split along a + p directions: every coefficient is a rounded dot.
         let coefficients = ((p * (self.len() + self.x.p())) as f64).sqrt();
-        let splitting = coefficients * rounding_of_gram(self.x.d()) * self.largest();
+        let splitting = coefficients * self.q.coarseness() * rounding_of_gram(self.x.d()) * self.largest();
         self.error = self.error.hypot((p as f64).sqrt() * image_rounding).hypot(splitting);
-        Ok(())
     }
 
     fn largest(&self) -> f64 {
@@ -151,14 +147,24 @@ impl Lanczos {
 
     /// The `count` best Ritz vectors W and CW = WΘ + X·BS.
     pub(super) fn best(&self, count: usize) -> (Block, Block) {
+        if let Some((w, image)) = &self.fresh {
+            return (w.leading(count), image.leading(count));
+        }
         let s = self.coefficients(count);
-        let w = product(self.q.view(), s);
+        let mut w = self.q.product(s);
         let mut image = w.clone();
         let count = w.p().max(1);
         for row in image.values_mut().chunks_exact_mut(count) {
             row.iter_mut().zip(&self.theta).for_each(|(z, theta)| *z *= theta);
         }
         add_product_of_block(&mut image, &self.x, (&self.b * s).as_ref(), 1.0);
+        if self.q.is_single() {
+            // WᵀW = I + E with E of the last digits of f32: W(I − E/2) is orthonormal but for E².
+            let gram = gram_of_blocks(&w, &w);
+            let half = |i, j| f64::from(u8::from(i == j)) * 1.5 - 0.5 * gram[(i, j)];
+            let apart = Mat::from_fn(gram.nrows(), gram.ncols(), half);
+            (w, image) = (product_of_block(&w, apart.as_ref()), product_of_block(&image, apart.as_ref()));
+        }
         (w, image)
     }
 
@@ -166,40 +172,71 @@ impl Lanczos {
     pub(super) fn compress(&mut self, count: usize) {
         let (a, count) = (self.len(), count.min(self.len()));
         self.b = &self.b * self.coefficients(count);
-        self.coupled = count;
         self.q.combine(self.s.as_ref().subcols(0, count));
         // The products round once more.
-        self.error = self.error.hypot((count as f64).sqrt() * rounding_of_sum(a) * self.largest());
+        let rounding = self.q.coarseness() * rounding_of_sum(a);
+        self.error = self.error.hypot((count as f64).sqrt() * rounding * self.largest());
         self.theta.truncate(count);
         self.h = Mat::from_fn(count, count, |i, j| if i == j { self.theta[i] } else { 0.0 });
         self.s = Mat::identity(count, count);
     }
 
-    /// The basis as a block, for [`refresh`](Self::refresh).
-    pub(super) fn vectors(&self) -> Block {
-        self.q.to_block()
+    /// Leaves the basis but for its `count` best Ritz vectors, which it returns, orthonormal in f64, for
+    /// [`refresh`](Self::refresh).
+    pub(super) fn restart(&mut self, count: usize) -> Result<Block, Error> {
+        let d = self.x.d();
+        let vectors = match self.fresh.take() {
+            Some((w, _)) => w,
+            None => self.q.product(self.coefficients(count)),
+        };
+        self.q = Kept::with_room(d, 0, false);
+        Ok(orthonormal_complement(vectors, Tall::empty(d).view())?)
     }
 
-    /// Takes Z = CQ, computed anew, for the images of the basis.
-    pub(super) fn refresh(&mut self, z: &Block, image_rounding: f64) -> Result<(), Error> {
-        let along = self.leave(z.clone(), z)?;
-        let a = self.len();
-        self.h = Mat::from_fn(a, a, |i, j| 0.5 * (along[(i, j)] + along[(j, i)]));
+    /// Takes for the basis the Ritz vectors within span(V), from the images Z = CV.
+    pub(super) fn refresh(&mut self, v: &Block, z: &Block, image_rounding: f64) -> Result<(), Error> {
+        let h = gram_of_blocks(v, z);
+        let (theta, s) = small_eigen(&h)?;
+        let (w, image) = (product_of_block(v, s.as_ref()), product_of_block(z, s.as_ref()));
+        let (a, residuals) = (w.p(), residual_norms(&w, &image, &theta));
+        self.h = Mat::from_fn(a, a, |i, j| if i == j { theta[i] } else { 0.0 });
+        self.b = Mat::from_fn(a, a, |i, j| if i == j { residuals[i] } else { 0.0 });
+        (self.theta, self.s, self.fresh) = (theta, Mat::identity(a, a), Some((w, image)));
         self.error = 0.0;
-        self.coupled = a;
-        self.solve(a, image_rounding)
+        self.count_error(a, image_rounding);
+        Ok(())
+    }
+
+    /// Finds the X and B that go with fresh images.
+    pub(super) fn settle(&mut self) -> Result<(), Error> {
+        let Some((w, image)) = self.fresh.take() else { return Ok(()) };
+        self.q = Kept::with_room(w.d(), self.most.max(2 * w.p()), false);
+        self.q.append(&w);
+        let Left { along, across } = self.q.leave(&image, self.largest(), &mut self.x)?;
+        self.h = Mat::from_fn(w.p(), w.p(), |i, j| 0.5 * (along[(i, j)] + along[(j, i)]));
+        self.b = across;
+        (self.theta, self.s) = small_eigen(&self.h)?;
+        Ok(())
     }
 
     /// Walks over everything.
     pub(super) fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
-        archive.tall("q", &mut self.q)?;
+        self.q.archive("q", self.x.d(), archive)?;
         archive.columns("x", &mut self.x)?;
+        let mut is_fresh = self.fresh.is_some();
+        archive.flag("fresh", &mut is_fresh)?;
+        if is_fresh {
+            let d = self.x.d();
+            let (w, image) = self.fresh.get_or_insert_with(|| (Block::zeros(d, 0), Block::zeros(d, 0)));
+            archive.columns("w", w)?;
+            archive.columns("image", image)?;
+            archive.check("image", image.p() == w.p(), "has not one column for each vector")?;
+        }
         let (d, a, p) = (self.x.d(), self.len(), self.x.p());
         archive.check("q", a.saturating_add(p) <= d, "has, with X, more vectors than coordinates")?;
         archive.matrix("h", a, a, &mut self.h)?;
-        archive.matrix("b", p, a, &mut self.b)?;
-        archive.size("coupled", &mut self.coupled)?;
-        archive.check("coupled", self.coupled <= a, "is more than the vectors there are")?;
+        let rows = if is_fresh { a } else { p };
+        archive.matrix("b", rows, a, &mut self.b)?;
         archive.number("error", &mut self.error)?;
         archive.list("theta", &mut self.theta)?;
         archive.check("theta", self.theta.len() == a, "has not one value for each vector")?;
@@ -208,6 +245,7 @@ impl Lanczos {
 
     /// A bound on the error of the image of any unit vector within the basis.
     pub(super) fn image_error(&self) -> f64 {
-        self.error + rounding_of_sum(self.len() + self.x.p()) * self.largest()
+        let rounding = self.q.coarseness() * rounding_of_sum(self.len() + self.x.p());
+        self.error + rounding * self.largest()
     }
 }

@@ -143,8 +143,7 @@ fn normalize(w: &mut Block) {
 /// not that of the eigen-solver.
 fn sort_descending(vectors: &mut Block, images: &mut Block) {
     let k = vectors.p();
-    let theta: Vec<f64> =
-        (0..k).map(|c| crate::certificate::ritz(&vectors.column(c), &images.column(c)).0).collect();
+    let theta = crate::certificate::ritz_values(vectors, images);
     if theta.is_sorted_by(|a, b| a >= b) {
         return;
     }

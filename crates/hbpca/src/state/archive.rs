@@ -143,6 +143,11 @@ impl<'a> Archive<'a> {
         walked
     }
 
+    /// Vectors of length d one after another, any number.
+    pub(crate) fn columns_of(&mut self, name: &str, d: usize, values: &mut Vec<f64>) -> Result<(), Error> {
+        self.tensor(name, &[None, Some(d)], values)
+    }
+
     /// A small matrix of the given shape, which it has already where it is saved.
     pub(crate) fn matrix(
         &mut self,

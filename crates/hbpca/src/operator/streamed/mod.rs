@@ -270,7 +270,7 @@ impl<'s> Streamed<'s> {
         self.work.part.resize(d * p, 0.0);
         self.work.t_sum.clear();
         self.work.t_sum.resize(p, 0.0);
-        Ok(Operand::new(map, v, room))
+        Ok(Operand::new(map, v, false, room))
     }
 
     /// The same over a batch: from the pool where it has all rows, else from the source in runs.

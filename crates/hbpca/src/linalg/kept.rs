@@ -1,0 +1,93 @@
+//! Vectors in whichever numbers they are kept.
+
+use faer::MatRef;
+
+use super::{Left, LongVectors};
+use crate::{Archive, Block, Error};
+
+/// A basis in f32, half the memory and half the time, or in f64.
+#[derive(Clone, Debug)]
+pub(crate) enum Kept {
+    Single(LongVectors<f32>),
+    Double(LongVectors<f64>),
+}
+
+/// The same for either.
+macro_rules! either {
+    ($kept:expr, $vectors:ident => $do:expr) => {
+        match $kept {
+            Kept::Single($vectors) => $do,
+            Kept::Double($vectors) => $do,
+        }
+    };
+}
+
+impl Kept {
+    /// No vectors yet, and room for some.
+    pub(crate) fn with_room(d: usize, room: usize, single: bool) -> Self {
+        if single {
+            Self::Single(LongVectors::with_room(d, room))
+        } else {
+            Self::Double(LongVectors::with_room(d, room))
+        }
+    }
+
+    pub(crate) fn is_single(&self) -> bool {
+        matches!(self, Self::Single(_))
+    }
+
+    /// How much coarser its numbers are than f64.
+    pub(crate) fn coarseness(&self) -> f64 {
+        if self.is_single() { f64::from(f32::EPSILON) / f64::EPSILON } else { 1.0 }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        either!(self, vectors => vectors.len())
+    }
+
+    /// Makes room for `most` vectors in all.
+    pub(crate) fn reserve(&mut self, most: usize) {
+        either!(self, vectors => vectors.reserve(most));
+    }
+
+    /// Appends the columns of `block`.
+    pub(crate) fn append(&mut self, block: &Block) {
+        either!(self, vectors => vectors.append(block));
+    }
+
+    /// Q ← QS for coefficients S with as many columns at most.
+    pub(crate) fn combine(&mut self, s: MatRef<'_, f64>) {
+        either!(self, vectors => vectors.combine(s));
+    }
+
+    /// QS, for coefficients S.
+    pub(crate) fn product(&self, s: MatRef<'_, f64>) -> Block {
+        either!(self, vectors => vectors.product(s))
+    }
+
+    /// See [`LongVectors::leave`].
+    pub(crate) fn leave(&mut self, z: &Block, unit: f64, x: &mut Block) -> Result<Left, Error> {
+        either!(self, vectors => vectors.leave(z, unit, x))
+    }
+
+    /// All vectors, one after another.
+    pub(crate) fn to_columns(&self) -> Vec<f64> {
+        either!(self, vectors => vectors.to_columns())
+    }
+
+    /// Walks over all vectors of length d, any number.
+    pub(crate) fn archive(&mut self, name: &str, d: usize, archive: &mut Archive<'_>) -> Result<(), Error> {
+        let mut single = self.is_single();
+        archive.flag("single", &mut single)?;
+        let mut columns = self.to_columns();
+        archive.columns_of(name, d, &mut columns)?;
+        if archive.is_restoring() {
+            *self = if single {
+                Self::Single(LongVectors::from_columns(d, &columns))
+            } else {
+                Self::Double(LongVectors::from_columns(d, &columns))
+            };
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,156 @@
+//! What a set of vectors adds to a basis that is kept in pieces.
+
+use std::ops::AddAssign;
+
+use faer::Mat;
+
+use super::long::{LongVectors, Products};
+use super::orthonormal::{Apart, HARMLESS, ROUNDS, Sight, norms};
+use crate::kernels::Arithmetic;
+use crate::{Block, Error};
+
+/// How Z = Q·`along` + X·`across` leaves the span of Q.
+#[derive(Debug)]
+pub(crate) struct Left {
+    pub(crate) along: Mat<f64>,
+    pub(crate) across: Mat<f64>,
+}
+
+impl<A: Arithmetic> LongVectors<A> {
+    /// X ← an orthonormal basis of what span(Z) adds to span(Q), Q orthonormal. Directions of Z that lie within span(Q), or
+    /// within the others, up to rounding are dropped. `unit` is about as large as Z.
+    ///
+    /// Z is projected; its columns are brought to length 1 and [`Apart`], W = X·R with R known from these transforms. Overlaps
+    /// with Q are measured, and projected out again where they are more than rounding.
+    pub(crate) fn leave(&mut self, z: &Block, unit: f64, x: &mut Block) -> Result<Left, Error> {
+        let unit = if unit.is_normal() { 2.0_f64.powi(unit.log2() as i32) } else { 1.0 };
+        let (a, p) = (self.len(), z.p());
+        let (room, sight) = (z.d().saturating_sub(a), sight::<A>());
+        let Products { overlap: mut along, gram } = self.begin(z, unit);
+        let mut lengths = norms(&gram);
+        let mut seen = self.project(p, &along);
+        seen = self.project_again(p, seen, &Mat::identity(p, p), &mut along);
+        let mut across = Mat::<f64>::identity(p, p);
+        for round in 0..ROUNDS {
+            // Rotated columns descend in weight: where there is no room for all, the last ones go.
+            let most = if round == 0 { p } else { room };
+            let apart = Apart::new(&seen.gram, &lengths, most, sight)?;
+            across = &apart.back * &across;
+            if apart.lengthened.powi(2) <= HARMLESS || apart.turn.ncols() == 0 || round + 1 == ROUNDS {
+                self.finish(&apart.turn, x);
+                break;
+            }
+            // What overlaps were left have grown as the vectors have.
+            let measure = apart.lengthened > HARMLESS;
+            seen = self.turn(&apart.turn, measure);
+            if measure {
+                seen = self.project_again(apart.turn.ncols(), seen, &across, &mut along);
+            }
+            lengths = vec![1.0; apart.turn.ncols()];
+        }
+        Ok(Left { along: along * faer::Scale(unit), across: across * faer::Scale(unit) })
+    }
+
+    /// Projects the p vectors W behind Q, of which Z = Q·`along` + W·`across`, until overlaps are but rounding.
+    fn project_again(
+        &mut self,
+        p: usize,
+        mut seen: Products,
+        across: &Mat<f64>,
+        along: &mut Mat<f64>,
+    ) -> Products {
+        for _ in 0..2 {
+            let norms = norms(&seen.gram);
+            let overlaps =
+                |c: usize| seen.overlap.col(c).norm_max() > HARMLESS * sight::<A>().roundoff * norms[c];
+            if !(0..p).any(overlaps) {
+                break;
+            }
+            along.add_assign(&seen.overlap * across);
+            seen = self.project(p, &seen.overlap.clone());
+        }
+        seen
+    }
+}
+
+/// What arithmetic on numbers of type `A` can tell.
+fn sight<A: Arithmetic>() -> Sight {
+    if A::BYTES == 4 { Sight::SINGLE } else { Sight::DOUBLE }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::{Tall, beside, gram, product, random_complement, view};
+    use crate::matrix::random_direction;
+
+    fn random(d: usize, p: usize, seed: u64) -> Block {
+        Block::from_values(d, p, random_direction(seed, d * p)).unwrap()
+    }
+
+    /// ‖AᵀB − I‖ in its largest entry, where there is an I, else ‖AᵀB‖.
+    fn loss(a: &Block, b: &Block, same: bool) -> f64 {
+        let gram = gram(view(a), view(b));
+        let one: Mat<f64> = if same { Mat::identity(a.p(), a.p()) } else { Mat::zeros(a.p(), b.p()) };
+        if a.p() * b.p() == 0 { 0.0 } else { (gram - one).norm_max() }
+    }
+
+    /// Z = Q·along + X·across, and [Q, X] is orthonormal, up to the rounding of the arithmetic.
+    fn check<A: Arithmetic>(q: &Block, z: &Block, unit: f64) -> Block {
+        let (d, roundoff) = (q.d(), sight::<A>().roundoff);
+        let mut basis = LongVectors::<A>::with_room(d, q.p());
+        basis.append(q);
+        let kept = basis.product(Mat::<f64>::identity(q.p(), q.p()).as_ref());
+        let mut x = Block::zeros(d, 0);
+        let Left { along, across } = basis.leave(z, unit, &mut x).unwrap();
+        // Dots of d products in sixteen partial sums, and what they may leave.
+        let rounding = roundoff * (HARMLESS + (d as f64 / 16.0).sqrt());
+        assert!(loss(&x, &x, true) <= 4.0 * rounding, "{d}: {:e}", loss(&x, &x, true));
+        assert!(loss(&kept, &x, false) <= 4.0 * rounding, "{d}: {:e}", loss(&kept, &x, false));
+        let (mut rest, length) = (z.clone(), z.norm());
+        rest.values_mut()
+            .iter_mut()
+            .zip(product(view(&kept), along.as_ref()).values())
+            .zip(product(view(&x), across.as_ref()).values())
+            .for_each(|((z, along), across)| *z -= along + across);
+        assert!(rest.norm() <= 8.0 * rounding * length, "{d}: {:e}", rest.norm() / length);
+        x
+    }
+
+    fn check_both(q: &Block, z: &Block, unit: f64, width: usize) {
+        assert_eq!(check::<f64>(q, z, unit).p(), width);
+        assert_eq!(check::<f32>(q, z, unit).p(), width);
+    }
+
+    #[test]
+    fn what_leaves_a_space_is_orthonormal_to_it() {
+        for (d, p, a) in [(16, 3, 4), (100, 8, 5), (4100, 4, 11), (6001, 9, 20)] {
+            let q = random_complement(Tall::empty(d).view(), a, 1).unwrap();
+            for scale in [1e-20, 1.0, 1e20] {
+                let mut z = random(d, p, 2);
+                z.scale(scale);
+                check_both(&q, &z, scale, p);
+            }
+            // Columns that agree with each other, and mostly lie in span(Q).
+            let mut z = random(d, p, 3);
+            let (first, near) = (z.column(0), product(view(&q), view(&random(a, p, 4))));
+            for (at, x) in z.values_mut().iter_mut().enumerate() {
+                *x = first[at / p] + 30.0 * near.values()[at] + 1e-2 * *x;
+            }
+            check_both(&q, &z, z.norm(), p);
+        }
+    }
+
+    #[test]
+    fn what_does_not_leave_is_dropped() {
+        let q = random_complement(Tall::empty(500).view(), 10, 1).unwrap();
+        let inside = product(view(&q), view(&random(10, 4, 2)));
+        check_both(&q, &inside, 1.0, 0);
+        let fresh = random(500, 2, 3);
+        check_both(&q, &beside(&beside(&inside, &fresh), &fresh), 1.0, 2);
+        check_both(&q, &Block::zeros(500, 3), 1.0, 0);
+        // A space that is full but for two directions.
+        let q = random_complement(Tall::empty(32).view(), 30, 1).unwrap();
+        check_both(&q, &random(32, 5, 9), 1.0, 2);
+    }
+}

@@ -1,0 +1,295 @@
+//! Many long vectors, kept in f32 or f64, cut into pieces of their coordinates.
+//!
+//! ```text
+//! piece 0: coordinates 0 … 1999 of vector 0, of vector 1, …     piece 1: coordinates 2000 … 3999 of vector 0, …
+//! ```
+//!
+//! A piece of all vectors stays in the second-level cache while several things are done with it, and threads share the work
+//! piece by piece. Sums run over the pieces in their order, so that they have the same bits for any number of threads.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use faer::{Mat, MatRef};
+
+use crate::kernels::{Arithmetic, tall};
+use crate::{Block, ordered};
+
+/// Coordinates of a piece: an odd number of cache lines, so that vectors do not compete for the same places in the cache.
+const PIECE: usize = 2000;
+
+/// Vectors of length d.
+#[derive(Clone, Debug)]
+pub(crate) struct LongVectors<A> {
+    d: usize,
+    /// Coordinates of a piece; those beyond d are zero.
+    rows: usize,
+    /// Vectors there is room for.
+    room: usize,
+    len: usize,
+    values: Vec<A>,
+}
+
+impl<A: Arithmetic> LongVectors<A> {
+    pub(crate) fn with_room(d: usize, room: usize) -> Self {
+        let rows = PIECE.min(d.next_multiple_of(tall::REGISTERS_FULL));
+        let values = vec![A::default(); d.div_ceil(rows.max(1)) * rows * room];
+        Self { d, rows, room, len: 0, values }
+    }
+
+    /// The number of vectors.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Makes room for `most` vectors in all.
+    pub(crate) fn reserve(&mut self, most: usize) {
+        if most > self.room {
+            let mut larger = Self::with_room(self.d, most);
+            let (from, to) = (self.rows * self.room, self.rows * most);
+            if from > 0 {
+                let pieces = larger.values.chunks_exact_mut(to).zip(self.values.chunks_exact(from));
+                pieces.for_each(|(to, from)| to[..from.len()].copy_from_slice(from));
+            }
+            *self = Self { len: self.len, ..larger };
+        }
+    }
+
+    /// Appends the columns of `block`.
+    pub(crate) fn append(&mut self, block: &Block) {
+        let (p, rows, first) = (block.p(), self.rows, self.len);
+        self.reserve(first + p);
+        self.for_each_piece(
+            (),
+            |i, piece, ()| load(block, 1.0, i, rows, &mut piece[first * rows..(first + p) * rows]),
+            |()| {},
+        );
+        self.len += p;
+    }
+
+    /// Q ← QS for coefficients S with as many columns at most.
+    pub(crate) fn combine(&mut self, s: MatRef<'_, f64>) {
+        let (a, r, rows) = (self.len, s.ncols(), self.rows);
+        assert!(s.nrows() == a && r <= a, "{a} vectors combined by {}×{r} coefficients", s.nrows());
+        let s: Vec<A> = row_major(s);
+        self.for_each_piece(Vec::new(), |_, piece, before| turn(piece, rows, a, r, &s, before), |_| {});
+        self.len = r;
+    }
+
+    /// QS, for coefficients S.
+    pub(crate) fn product(&self, s: MatRef<'_, f64>) -> Block {
+        let (a, r, rows) = (self.len, s.ncols(), self.rows);
+        assert_eq!(s.nrows(), a, "one row of coefficients for each vector");
+        let s: Vec<A> = row_major(s);
+        let mut out = Block::zeros(self.d, r);
+        let pieces = out.values_mut().chunks_mut((rows * r).max(1)).map(Mutex::new).collect::<Vec<_>>();
+        let step = self.rows * self.room;
+        ordered::for_each_chunk(
+            pieces.len(),
+            &mut vec![Vec::new(); rayon::current_num_threads()],
+            |i, sums: &mut Vec<A>| {
+                sums.clear();
+                sums.resize(rows * r, A::default());
+                tall::add_product(sums, &self.values[i * step..][..a * rows], rows, &s);
+                unload(sums, rows, r, &mut lock(&pieces[i]));
+            },
+            |_, _| {},
+        );
+        out
+    }
+
+    /// All vectors, one after another.
+    pub(crate) fn to_columns(&self) -> Vec<f64> {
+        let mut columns = Vec::with_capacity(self.len * self.d);
+        for c in 0..self.len {
+            let pieces = self.values.chunks_exact((self.rows * self.room).max(1));
+            let column = pieces.flat_map(|piece| &piece[c * self.rows..(c + 1) * self.rows]);
+            columns.extend(column.take(self.d).map(|x| x.to_f64()));
+        }
+        columns
+    }
+
+    /// The inverse of [`to_columns`](Self::to_columns); values that do not fill another vector are left out.
+    pub(crate) fn from_columns(d: usize, values: &[f64]) -> Self {
+        let columns: Vec<&[f64]> = values.chunks_exact(d.max(1)).collect();
+        let mut vectors = Self::with_room(d, columns.len());
+        let block = Block::from_columns(&columns).unwrap_or_else(|_| unreachable!("all have d values"));
+        if !columns.is_empty() {
+            vectors.append(&block);
+        }
+        vectors
+    }
+
+    /// W ← Z/`unit`, kept behind Q; QᵀW and WᵀW.
+    pub(super) fn begin(&mut self, z: &Block, unit: f64) -> Products {
+        let (a, p, rows) = (self.len, z.p(), self.rows);
+        self.reserve(a + p);
+        self.measured(a, p, true, |i, _, w| load(z, 1.0 / unit, i, rows, w))
+    }
+
+    /// W ← W − QH for the p vectors W behind Q; QᵀW and WᵀW of what is left.
+    pub(super) fn project(&mut self, p: usize, h: &Mat<f64>) -> Products {
+        let (a, rows) = (self.len, self.rows);
+        let h: Vec<A> = row_major((-h).as_ref());
+        self.measured(a, p, true, |_, q, w| tall::add_product(w, q, rows, &h))
+    }
+
+    /// W ← WT for the p vectors W behind Q; WᵀW, and QᵀW where it is asked for.
+    pub(super) fn turn(&mut self, t: &Mat<f64>, overlap: bool) -> Products {
+        let (a, rows, p, r) = (self.len, self.rows, t.nrows(), t.ncols());
+        let t: Vec<A> = row_major(t.as_ref());
+        self.for_each_piece(
+            Vec::new(),
+            |_, piece, before| turn(&mut piece[a * rows..], rows, p, r, &t, before),
+            |_| {},
+        );
+        self.measured(a, r, overlap, |_, _, _| {})
+    }
+
+    /// X ← WT, for the p vectors W behind Q.
+    pub(super) fn finish(&mut self, t: &Mat<f64>, x: &mut Block) {
+        let (a, rows, p, r) = (self.len, self.rows, t.nrows(), t.ncols());
+        let t: Vec<A> = row_major(t.as_ref());
+        if (x.d(), x.p()) != (self.d, r) {
+            *x = Block::zeros(self.d, r);
+        }
+        let out = x.values_mut().chunks_mut((rows * r).max(1)).map(Mutex::new).collect::<Vec<_>>();
+        self.for_each_piece(
+            Vec::new(),
+            |i, piece, before| {
+                let w = &mut piece[a * rows..];
+                turn(w, rows, p, r, &t, before);
+                if let Some(out) = out.get(i) {
+                    unload(w, rows, r, &mut lock(out));
+                }
+            },
+            |_| {},
+        );
+    }
+
+    /// Calls `change(i, Q, W)` for every piece, then sums up QᵀW, if asked for, and WᵀW.
+    fn measured(
+        &mut self,
+        a: usize,
+        p: usize,
+        overlap: bool,
+        change: impl Fn(usize, &[A], &mut [A]) + Sync,
+    ) -> Products {
+        let rows = self.rows;
+        let mut total = Products { overlap: Mat::zeros(a, p), gram: Mat::zeros(p, p) };
+        let (h, g) = (vec![0.0; a * p], vec![0.0; p * p]);
+        self.for_each_piece(
+            (h, g),
+            |i, piece, (h, g)| {
+                let (q, w) = piece.split_at_mut(a * rows);
+                let w = &mut w[..p * rows];
+                change(i, q, w);
+                if overlap {
+                    tall::gram(q, w, rows, h);
+                }
+                tall::gram(w, w, rows, g);
+            },
+            |(h, g)| {
+                total.overlap += MatRef::from_row_major_slice(h, a, p);
+                total.gram += MatRef::from_row_major_slice(g, p, p);
+            },
+        );
+        total
+    }
+
+    /// Calls `work(i, piece, partial)` for every piece on the threads at hand, and `merge` in the order of the pieces.
+    fn for_each_piece<P: Clone + Send>(
+        &mut self,
+        partial: P,
+        work: impl Fn(usize, &mut [A], &mut P) + Sync,
+        merge: impl FnMut(&mut P) + Send,
+    ) {
+        let mut merge = merge;
+        let size = (self.rows * self.room).max(1);
+        let pieces: Vec<Mutex<&mut [A]>> = self.values.chunks_exact_mut(size).map(Mutex::new).collect();
+        ordered::for_each_chunk(
+            pieces.len(),
+            &mut vec![partial; rayon::current_num_threads().min(pieces.len())],
+            |i, partial| work(i, &mut lock(&pieces[i]), partial),
+            |_, partial| merge(partial),
+        );
+    }
+}
+
+/// QᵀW and WᵀW.
+pub(super) struct Products {
+    pub(super) overlap: Mat<f64>,
+    pub(super) gram: Mat<f64>,
+}
+
+/// Every piece has its own lock, which nobody waits for.
+fn lock<T>(piece: &Mutex<T>) -> MutexGuard<'_, T> {
+    piece.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The columns of piece i of `block`, times `factor`; zeros beyond its end.
+fn load<A: Arithmetic>(block: &Block, factor: f64, i: usize, rows: usize, columns: &mut [A]) {
+    let p = block.p();
+    let from = (i * rows * p).min(block.values().len());
+    let values = &block.values()[from..block.values().len().min(from + rows * p)];
+    for (c, column) in columns.chunks_exact_mut(rows).enumerate() {
+        let mut given = values.iter().skip(c).step_by(p);
+        column.fill_with(|| A::from_f64(given.next().map_or(0.0, |x| x * factor)));
+    }
+}
+
+/// The first rows of `columns`, side by side.
+fn unload<A: Arithmetic>(columns: &[A], rows: usize, p: usize, out: &mut [f64]) {
+    for (c, column) in columns.chunks_exact(rows).take(p).enumerate() {
+        out.iter_mut().skip(c).step_by(p).zip(column).for_each(|(to, x)| *to = x.to_f64());
+    }
+}
+
+/// W ← WT for the first p vectors of `w`, T p×r with r ≤ p.
+fn turn<A: Arithmetic>(w: &mut [A], rows: usize, p: usize, r: usize, t: &[A], before: &mut Vec<A>) {
+    before.clear();
+    before.extend_from_slice(&w[..p * rows]);
+    let turned = &mut w[..r * rows];
+    turned.fill(A::default());
+    tall::add_product(turned, before, rows, t);
+}
+
+fn row_major<A: Arithmetic>(m: MatRef<'_, f64>) -> Vec<A> {
+    let at = |at: usize| A::from_f64(m[(at / m.ncols(), at % m.ncols())]);
+    (0..m.nrows() * m.ncols()).map(at).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::{beside, product, view};
+    use crate::matrix::random_direction;
+
+    #[test]
+    fn vectors_go_in_and_come_out_combined() {
+        for d in [1, 15, 17, PIECE, 2 * PIECE + 7] {
+            let [first, second] =
+                [3, 2].map(|p| Block::from_values(d, p, random_direction(p as u64, d * p)).unwrap());
+            let mut vectors = LongVectors::<f64>::with_room(d, 1);
+            vectors.append(&first);
+            vectors.append(&second);
+            let columns: Vec<f64> = [(&first, 3), (&second, 2)]
+                .iter()
+                .flat_map(|(b, p)| (0..*p).flat_map(|c| b.column(c)))
+                .collect();
+            assert_eq!((vectors.len(), vectors.to_columns()), (5, columns.clone()));
+            let again = LongVectors::<f64>::from_columns(d, &columns);
+            let s = Mat::from_fn(5, 4, |i, j| (i * 4 + j) as f64 / 7.0);
+            let want = product(view(&beside(&first, &second)), s.as_ref());
+            let combined = again.product(s.as_ref());
+            vectors.combine(s.as_ref());
+            let kept = vectors.product(Mat::<f64>::identity(4, 4).as_ref());
+            for got in [combined, kept] {
+                // Five products each, in another order perhaps.
+                let off = (view(&got) - view(&want)).norm_max();
+                assert!(off <= 16.0 * f64::EPSILON * view(&want).norm_max().max(1.0), "{d}: {off:e}");
+            }
+        }
+        let none = LongVectors::<f32>::from_columns(3, &[]);
+        assert_eq!((none.len(), none.to_columns()), (0, vec![]));
+    }
+}
