@@ -198,7 +198,7 @@ impl Solver for Krylov {
         if self.needs_refresh() || (self.basis.len() > 0 && self.basis.x.p() == 0) {
             (self.coarse, self.fresh) = (false, true);
             // One more than k: λ_{k+1} is worth knowing.
-            let vectors = self.basis.restart(self.sizes.block.max(self.k + 1))?;
+            let vectors = self.basis.restart(self.sizes.block.max(self.k + 1), self.seed ^ self.steps)?;
             operator.apply(&vectors, &mut self.z)?;
             return self.basis.refresh(&vectors, &self.z, operator.image_rounding());
         }

@@ -18,7 +18,7 @@ use faer::{Mat, MatRef};
 
 use crate::linalg::{
     Kept, Left, Tall, add_product_of_block, beside, gram_of_blocks, orthonormal_complement, product_of_block,
-    random_complement, residual_norms, rounding_of_gram, small_eigen,
+    random_complement, residual_norms, rounding_of_gram, small_eigen, view,
 };
 use crate::operator::rounding_of_sum;
 use crate::{Archive, Block, Error};
@@ -182,15 +182,21 @@ impl Lanczos {
     }
 
     /// Leaves the basis but for its `count` best Ritz vectors, which it returns, orthonormal in f64, for
-    /// [`refresh`](Self::refresh).
-    pub(super) fn restart(&mut self, count: usize) -> Result<Block, Error> {
+    /// [`refresh`](Self::refresh). Should they not be independent, random ones take the place of those that are not.
+    pub(super) fn restart(&mut self, count: usize, seed: u64) -> Result<Block, Error> {
         let d = self.x.d();
         let vectors = match self.fresh.take() {
             Some((w, _)) => w,
             None => self.q.product(self.coefficients(count)),
         };
         self.q = Kept::with_room(d, 0, false);
-        Ok(orthonormal_complement(vectors, Tall::empty(d).view())?)
+        let wanted = vectors.p();
+        let vectors = orthonormal_complement(vectors, Tall::empty(d).view())?;
+        if vectors.p() == wanted {
+            return Ok(vectors);
+        }
+        let fill = random_complement(view(&vectors), wanted - vectors.p(), seed)?;
+        Ok(beside(&vectors, &fill))
     }
 
     /// Takes for the basis the Ritz vectors within span(V), from the images Z = CV.
