@@ -52,10 +52,16 @@ impl KrylovSizes {
         Self { block, memory: (4 * k).max(12 * block) }
     }
 
-    /// Sizes that suit k components of compressed rows, whose products cost as much for each further vector as for the
-    /// first: a narrow block and a short memory, because the vectors of the basis are longer than the rows.
+    /// Sizes that suit k components of compressed rows, whose products cost nearly as much for each further vector as for the
+    /// first: a narrow block of as many as fill a register, and a short memory, because the vectors of the basis are longer
+    /// than the rows.
     pub fn suiting_sparse(k: usize) -> Self {
-        Self { block: (k / 3 + 1).clamp(3, 8), memory: (3 * k + 10).max(24) }
+        let block = match k {
+            0..=2 => 2,
+            3..=24 => 4,
+            _ => 8,
+        };
+        Self { block, memory: (3 * k + 10).max(24) }
     }
 }
 
