@@ -112,11 +112,24 @@ impl Input<'_> {
             Self::Csr { values, starts, columns, d } => {
                 let (starts, columns) = (starts.row_starts()?, columns.columns()?);
                 Ok(match values {
-                    Values::F32(x) => Csr::new(*d, starts, columns, contiguous(x)?)?.into(),
-                    Values::F64(x) => Csr::new(*d, starts, columns, contiguous(x)?)?.into(),
+                    Values::F32(x) => compressed(*d, starts, columns, contiguous(x)?, check)?.into(),
+                    Values::F64(x) => compressed(*d, starts, columns, contiguous(x)?, check)?.into(),
                 })
             }
         }
+    }
+}
+
+fn compressed<'a, T: hbpca::Real>(
+    d: usize,
+    starts: Vec<usize>,
+    columns: Cow<'a, [u32]>,
+    values: &'a [T],
+    check: FiniteCheck,
+) -> Result<Csr<'a, T>, Error> {
+    match check {
+        FiniteCheck::Later => Csr::deferring_finite_check(d, starts, columns, values),
+        FiniteCheck::Now => Csr::new(d, starts, columns, values),
     }
 }
 
