@@ -147,7 +147,7 @@ impl FromStr for StepSize {
 /// `--precision`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PrecisionArg {
-    /// As the file has them; dense f32 data is multiplied in f32 first, in f64 at last
+    /// As the file has them; f32 data is multiplied in f32 first, in f64 at last
     Auto,
     /// Kept and, if dense, multiplied in f32: for tolerances down to about 1e-3
     F32,

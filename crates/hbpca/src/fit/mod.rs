@@ -90,7 +90,7 @@ pub struct FitConfig {
     pub threads: usize,
     /// First iterate; random where none is given.
     pub start: Option<Block>,
-    /// What dense f32 rows are multiplied in.
+    /// What f32 rows are multiplied in.
     pub arithmetic: ArithmeticChoice,
 }
 

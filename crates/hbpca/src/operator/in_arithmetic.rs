@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{CovarianceOperator, RowSpectrum, Rows};
 use crate::{Archive, Block, Error};
 
-/// The numbers that dense f32 rows are multiplied in. Other data is multiplied in f64 whatever is asked for, vectors and sums
-/// over many rows always are.
+/// The numbers that f32 rows in memory are multiplied in. f64 rows are multiplied in f64 whatever is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ArithmeticChoice {
