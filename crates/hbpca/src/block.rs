@@ -102,6 +102,18 @@ impl Block {
         Self { d: self.d, p: count, values }
     }
 
+    /// Keeps the first `count` vectors, in the memory they have, and returns the others.
+    pub(crate) fn split_off(&mut self, count: usize) -> Self {
+        let (p, count) = (self.p, count.min(self.p));
+        let others = self.values.chunks_exact(p.max(1)).flat_map(|row| &row[count..]).copied().collect();
+        for j in 0..self.d {
+            self.values.copy_within(j * p..j * p + count, j * count);
+        }
+        self.values.truncate(self.d * count);
+        self.p = count;
+        Self { d: self.d, p: p - count, values: others }
+    }
+
     /// Takes over the values and shape of `other` without allocating when they fit.
     pub fn copy_from(&mut self, other: &Self) {
         self.d = other.d;
@@ -169,6 +181,15 @@ mod tests {
         assert_eq!((b.column(0), b.column(1)), (vec![1.0, 2.0, 3.0], vec![4.0, 5.0, 6.0]));
         assert!(Block::from_columns(&[vec![1.0], vec![1.0, 2.0]]).is_err());
         assert!(Block::from_values(2, 2, vec![0.0; 3]).is_err());
+    }
+
+    #[test]
+    fn blocks_split_by_columns() {
+        let mut b = Block::from_columns(&[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]).unwrap();
+        assert_eq!(b.split_off(4), Block::zeros(2, 0));
+        assert_eq!(b.split_off(2), Block::from_columns(&[[5.0, 6.0]]).unwrap());
+        assert_eq!(b, Block::from_columns(&[[1.0, 2.0], [3.0, 4.0]]).unwrap());
+        assert_eq!((b.split_off(0).p(), b), (2, Block::zeros(2, 0)));
     }
 
     #[test]

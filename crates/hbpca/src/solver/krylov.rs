@@ -56,11 +56,7 @@ impl KrylovSizes {
     /// first: a narrow block of as many as fill a register, and a short memory, because the vectors of the basis are longer
     /// than the rows.
     pub fn suiting_sparse(k: usize) -> Self {
-        let block = match k {
-            0..=2 => 2,
-            3..=24 => 4,
-            _ => 8,
-        };
+        let block = if k <= 24 { 4 } else { 8 };
         Self { block, memory: (3 * k + 10).max(24) }
     }
 }
@@ -130,6 +126,15 @@ impl Krylov {
             self.basis.image_error()
         };
         self.basis.len() > 0 && !self.fresh && !self.searches() && self.residual() <= bound
+    }
+
+    /// How many Ritz vectors to compute the images of: a block; one more than k, since λ_{k+1} is worth knowing; and all
+    /// that coarse arithmetic could not tell from the k-th.
+    fn worth_keeping(&self) -> usize {
+        let theta = &self.basis.theta;
+        let blurred = theta.get(self.k - 1).map_or(0.0, |last| last - 2.0 * COARSE_FLOOR * theta[0]);
+        let alike = theta.iter().take_while(|theta| **theta >= blurred).count();
+        self.sizes.block.max(self.k + 1).max(alike)
     }
 
     /// Whether random directions are still growing towards copies that the block was too narrow to see.
@@ -203,10 +208,10 @@ impl Solver for Krylov {
         self.formed = None;
         if self.needs_refresh() || (self.basis.len() > 0 && self.basis.x.p() == 0) {
             (self.coarse, self.fresh) = (false, true);
-            // One more than k: λ_{k+1} is worth knowing.
-            let vectors = self.basis.restart(self.sizes.block.max(self.k + 1), self.seed ^ self.steps)?;
-            operator.apply(&vectors, &mut self.z)?;
-            return self.basis.refresh(&vectors, &self.z, operator.image_rounding());
+            let vectors = self.basis.restart(self.worth_keeping(), self.seed ^ self.steps)?;
+            let mut images = std::mem::replace(&mut self.z, Block::zeros(vectors.d(), 0));
+            operator.apply(&vectors, &mut images)?;
+            return self.basis.refresh(vectors, images, self.k, operator.image_rounding());
         }
         self.fresh = false;
         self.widen(operator)?;
@@ -227,6 +232,9 @@ impl Solver for Krylov {
     fn pairs(&mut self) -> Pairs<'_> {
         let next = super::next_of(&self.basis.theta, self.k, self.basis.x.d());
         let image_error = self.basis.image_error();
+        if let Some([vectors, images]) = self.basis.fresh() {
+            return Pairs { vectors, images, image_error, next };
+        }
         let (vectors, images) = self.formed.get_or_insert_with(|| {
             let (mut vectors, mut images) = self.basis.best(self.k);
             super::sort_descending(&mut vectors, &mut images);
@@ -273,6 +281,8 @@ impl Solver for Krylov {
         let d = self.basis.x.d();
         archive.part("basis", |archive| self.basis.archive(archive))?;
         archive.check("basis", self.basis.len() >= self.k, "has fewer vectors than components are sought")?;
+        let complete = self.basis.fresh().is_none_or(|[w, _]| w.p() == self.k);
+        archive.check("basis", complete, "has not one fresh vector for each component")?;
         // Both grow where copies may hide.
         archive.size("block", &mut self.sizes.block)?;
         archive.size("memory", &mut self.sizes.memory)?;

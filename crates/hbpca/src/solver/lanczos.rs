@@ -18,7 +18,7 @@ use faer::{Mat, MatRef};
 
 use crate::linalg::{
     Kept, Left, Tall, add_product_of_block, beside, gram_of_blocks, orthonormal_complement, product_of_block,
-    random_complement, residual_norms, rounding_of_gram, small_eigen, view,
+    random_complement, residual_norms, rounding_of_gram, small_eigen, turn_block, view,
 };
 use crate::operator::rounding_of_sum;
 use crate::{Archive, Block, Error};
@@ -34,7 +34,7 @@ pub(super) struct Lanczos {
     b: Mat<f64>,
     /// Q and CQ themselves, where they were computed anew: X is none that belongs to them, and B has the norms of their
     /// residuals alone.
-    fresh: Option<(Block, Block)>,
+    fresh: Option<Fresh>,
     /// Vectors to make room for.
     most: usize,
     /// ‖CQ − QH − XB‖ from above.
@@ -42,6 +42,37 @@ pub(super) struct Lanczos {
     /// Eigenvalues of H, descending, and its eigenvectors S.
     pub(super) theta: Vec<f64>,
     s: Mat<f64>,
+}
+
+/// Ritz vectors with images that were computed anew: those that are wanted, and the next ones.
+#[derive(Clone, Debug)]
+struct Fresh {
+    wanted: [Block; 2],
+    others: [Block; 2],
+}
+
+impl Fresh {
+    fn len(&self) -> usize {
+        self.wanted[0].p() + self.others[0].p()
+    }
+
+    /// All of them.
+    fn together(self) -> [Block; 2] {
+        let [w, image] = self.wanted;
+        let [other_w, other_image] = self.others;
+        [beside(&w, &other_w), beside(&image, &other_image)]
+    }
+
+    fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
+        for (name, [w, image]) in [("wanted", &mut self.wanted), ("others", &mut self.others)] {
+            archive.part(name, |archive| {
+                archive.columns("vectors", w)?;
+                archive.columns("images", image)?;
+                archive.check("images", image.p() == w.p(), "has not one column for each vector")
+            })?;
+        }
+        Ok(())
+    }
 }
 
 impl Lanczos {
@@ -64,7 +95,7 @@ impl Lanczos {
 
     /// a, the number of vectors in Q.
     pub(super) fn len(&self) -> usize {
-        self.fresh.as_ref().map_or_else(|| self.q.len(), |(q, _)| q.p())
+        self.fresh.as_ref().map_or_else(|| self.q.len(), Fresh::len)
     }
 
     /// Makes room for bases of up to `most` vectors.
@@ -145,11 +176,13 @@ impl Lanczos {
         (0..bs.ncols()).map(|c| bs.col(c).norm_l2()).collect()
     }
 
+    /// The wanted Ritz vectors and their images, where they were computed anew.
+    pub(super) fn fresh(&self) -> Option<[&Block; 2]> {
+        self.fresh.as_ref().map(|Fresh { wanted: [w, image], .. }| [w, image])
+    }
+
     /// The `count` best Ritz vectors W and CW = WΘ + X·BS.
     pub(super) fn best(&self, count: usize) -> (Block, Block) {
-        if let Some((w, image)) = &self.fresh {
-            return (w.leading(count), image.leading(count));
-        }
         let s = self.coefficients(count);
         let mut w = self.q.product(s);
         let mut image = w.clone();
@@ -186,7 +219,10 @@ impl Lanczos {
     pub(super) fn restart(&mut self, count: usize, seed: u64) -> Result<Block, Error> {
         let d = self.x.d();
         let vectors = match self.fresh.take() {
-            Some((w, _)) => w,
+            Some(fresh) => {
+                let [w, _] = fresh.together();
+                w
+            }
             None => self.q.product(self.coefficients(count)),
         };
         self.q = Kept::with_room(d, 0, false);
@@ -199,15 +235,24 @@ impl Lanczos {
         Ok(beside(&vectors, &fill))
     }
 
-    /// Takes for the basis the Ritz vectors within span(V), from the images Z = CV.
-    pub(super) fn refresh(&mut self, v: &Block, z: &Block, image_rounding: f64) -> Result<(), Error> {
-        let h = gram_of_blocks(v, z);
-        let (theta, s) = small_eigen(&h)?;
-        let (w, image) = (product_of_block(v, s.as_ref()), product_of_block(z, s.as_ref()));
-        let (a, residuals) = (w.p(), residual_norms(&w, &image, &theta));
+    /// Takes for the basis the Ritz vectors within span(V), from the images Z = CV. The first k are wanted.
+    pub(super) fn refresh(
+        &mut self,
+        mut v: Block,
+        mut z: Block,
+        k: usize,
+        image_rounding: f64,
+    ) -> Result<(), Error> {
+        let (theta, s) = small_eigen(&gram_of_blocks(&v, &z))?;
+        turn_block(&mut v, s.as_ref());
+        turn_block(&mut z, s.as_ref());
+        let (a, residuals) = (v.p(), residual_norms(&v, &z, &theta));
         self.h = Mat::from_fn(a, a, |i, j| if i == j { theta[i] } else { 0.0 });
         self.b = Mat::from_fn(a, a, |i, j| if i == j { residuals[i] } else { 0.0 });
-        (self.theta, self.s, self.fresh) = (theta, Mat::identity(a, a), Some((w, image)));
+        (self.theta, self.s) = (theta, Mat::identity(a, a));
+        let others = [v.split_off(k), z.split_off(k)];
+        super::sort_descending(&mut v, &mut z);
+        self.fresh = Some(Fresh { wanted: [v, z], others });
         self.error = 0.0;
         self.count_error(a, image_rounding);
         Ok(())
@@ -215,7 +260,8 @@ impl Lanczos {
 
     /// Finds the X and B that go with fresh images.
     pub(super) fn settle(&mut self) -> Result<(), Error> {
-        let Some((w, image)) = self.fresh.take() else { return Ok(()) };
+        let Some(fresh) = self.fresh.take() else { return Ok(()) };
+        let [w, image] = fresh.together();
         self.q = Kept::with_room(w.d(), self.most.max(2 * w.p()), false);
         self.q.append(&w);
         let Left { along, across } = self.q.leave(&image, self.largest(), &mut self.x)?;
@@ -232,11 +278,9 @@ impl Lanczos {
         let mut is_fresh = self.fresh.is_some();
         archive.flag("fresh", &mut is_fresh)?;
         if is_fresh {
-            let d = self.x.d();
-            let (w, image) = self.fresh.get_or_insert_with(|| (Block::zeros(d, 0), Block::zeros(d, 0)));
-            archive.columns("w", w)?;
-            archive.columns("image", image)?;
-            archive.check("image", image.p() == w.p(), "has not one column for each vector")?;
+            let none = || [Block::zeros(self.x.d(), 0), Block::zeros(self.x.d(), 0)];
+            let fresh = self.fresh.get_or_insert_with(|| Fresh { wanted: none(), others: none() });
+            archive.part("anew", |archive| fresh.archive(archive))?;
         }
         let (d, a, p) = (self.x.d(), self.len(), self.x.p());
         archive.check("q", a.saturating_add(p) <= d, "has, with X, more vectors than coordinates")?;
