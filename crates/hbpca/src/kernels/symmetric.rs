@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A panel meets all columns up to its own last one; registers that lie above the diagonal altogether are left out, so that narrow
-//! data costs little more than its triangle. A tile's sum over a block of rows is gathered in the arithmetic's own numbers and
-//! added up in f64.
+//! data costs little more than its triangle. A tile's sum over a block of rows is gathered in the arithmetic's own numbers, run
+//! by run, and blocks are added up in f64.
 
 use super::lanes::{Arithmetic, Kernel, Lanes};
 use super::{Level, RowWeights};
@@ -17,7 +17,12 @@ use crate::matrix::{Dense, Real};
 const WIDE: usize = 3;
 /// Rows of a packed block: so much of a panel (24 KiB) stays in the first-level cache. Products of whole numbers up to 255 add up
 /// exactly in f32 over so many.
-pub(crate) const MOST_ROWS: usize = 128;
+const MOST_ROWS: usize = 128;
+/// Rows summed in registers. Equal rows, of which real data has many, round all the same way: runs as short as is cheap keep such
+/// errors in f32 small.
+const RUN: usize = 32;
+/// Additions, one after the other, that lead to the sum of a block.
+pub(crate) const ADDITIONS: usize = RUN + MOST_ROWS / RUN;
 /// Bytes of a packed block at most: it stays in the second-level cache.
 const BLOCK_BYTES: usize = 800 << 10;
 
@@ -57,6 +62,15 @@ impl<A: Arithmetic> Triangle<A> {
     ) {
         assert!(rows.end <= x.n_rows() && shift.is_none_or(|shift| shift.len() == x.n_cols()));
         A::run(level, Add { x, rows, weights, shift, triangle: self });
+    }
+
+    /// Adds the sum of other rows of the same matrix.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        if self.sums.is_empty() {
+            self.clone_from(other);
+        } else {
+            self.sums.iter_mut().zip(&other.sums).for_each(|(sum, other)| *sum += other);
+        }
     }
 
     /// Adds the triangle to both halves of the d×d matrix `c`.
@@ -172,8 +186,10 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Add<'_, T, A> {
                 // SAFETY: panels hold `count` rows of their registers; tiles lie within panels, their sums side by side.
                 unsafe {
                     let at = |panel: Panel| packed.as_ptr().add(panel.first * L::N * count);
-                    let left = Operand { from: at(tile.left).add(tile.skip * L::N), stride: tile.left.width * L::N };
-                    let right = Operand { from: at(tile.right).add(tile.column), stride: tile.right.width * L::N };
+                    let left =
+                        Operand { from: at(tile.left).add(tile.skip * L::N), stride: tile.left.width * L::N };
+                    let right =
+                        Operand { from: at(tile.right).add(tile.column), stride: tile.right.width * L::N };
                     let partial = partial.as_mut_ptr();
                     match (tile.registers(), L::REGISTERS >= 32) {
                         (1, true) => add_tile::<L, 1, 8>(left, right, count, partial, sum),
@@ -209,7 +225,8 @@ unsafe fn pack_row<T: Real, L: Lanes>(
         for i in 0..panel.width {
             let j = (panel.first + i) * L::N;
             let from = row.as_ptr().add(j);
-            let x = if j + L::N <= d { T::load::<L>(from) } else { T::load_masked::<L>(from, L::mask(d - j)) };
+            let x =
+                if j + L::N <= d { T::load::<L>(from) } else { T::load_masked::<L>(from, L::mask(d - j)) };
             let a = L::fma(root, L::sub(x, L::load(shift.as_ptr().add(j))), zero);
             L::store(to.add(i * L::N), a);
         }
@@ -234,24 +251,27 @@ unsafe fn add_tile<L: Lanes, const W: usize, const G: usize>(
 ) {
     // SAFETY: the promise of `Add::run`.
     unsafe {
-        let mut sums = [[L::splat(L::Number::default()); G]; W];
-        for r in 0..count {
-            let (left, right) = (left.from.add(r * left.stride), right.from.add(r * right.stride));
-            let mut a = [L::splat(L::Number::default()); W];
-            for i in 0..W {
-                a[i] = L::load(left.add(i * L::N));
-            }
-            for j in 0..G {
-                let b = L::splat(right.add(j).read());
+        for start in (0..count).step_by(RUN) {
+            let mut sums = [[L::splat(L::Number::default()); G]; W];
+            for r in start..count.min(start + RUN) {
+                let (left, right) = (left.from.add(r * left.stride), right.from.add(r * right.stride));
+                let mut a = [L::splat(L::Number::default()); W];
                 for i in 0..W {
-                    sums[i][j] = L::fma(a[i], b, sums[i][j]);
+                    a[i] = L::load(left.add(i * L::N));
+                }
+                for j in 0..G {
+                    let b = L::splat(right.add(j).read());
+                    for i in 0..W {
+                        sums[i][j] = L::fma(a[i], b, sums[i][j]);
+                    }
                 }
             }
-        }
-        // Stored first and added up in a loop of its own: added in place they would leave the registers in the loop above.
-        for i in 0..W {
-            for j in 0..G {
-                L::store(partial.add((j * W + i) * L::N), sums[i][j]);
+            // Stored first and added up in f64 in a loop of its own: added in place they would leave the registers above.
+            for i in 0..W {
+                for j in 0..G {
+                    let to = partial.add((j * W + i) * L::N);
+                    L::store(to, if start == 0 { sums[i][j] } else { L::add(L::load(to), sums[i][j]) });
+                }
             }
         }
         for at in (0..W * L::N * G).step_by(L::N) {
@@ -277,7 +297,8 @@ impl<A: Arithmetic> Kernel<A> for Unpack<'_, A> {
             let height = tile.registers() * L::N;
             let (sum, others) = sums.split_at(height * narrow::<L>());
             sums = others;
-            let (first, columns) = ((tile.left.first + tile.skip) * L::N, tile.right.first * L::N + tile.column);
+            let (first, columns) =
+                ((tile.left.first + tile.skip) * L::N, tile.right.first * L::N + tile.column);
             for (j, column) in (columns..d).zip(sum.chunks_exact(height)) {
                 // Entries above the diagonal of a tile are those of its mirror image.
                 for (i, value) in (first..d).zip(column).filter(|(i, _)| *i >= j) {

@@ -5,6 +5,10 @@
 //! *exactly*, and with the exact sums M = Σ xxᵀ and s = Σ x the covariance about the mean is (nM − ssᵀ)/n² without any
 //! cancellation; a shift m other than the mean adds (s/n − m)(s/n − m)ᵀ. Compressed rows are spread out and left to a library's
 //! triangular product.
+//!
+//! Other f32 rows can be multiplied in f32, too, with rounding that [`form_coarsely`] bounds. They are centred by m̂ = fl(μ), which
+//! leaves every difference a relative error of u only, and Σ(x − m̂)(x − m̂)ᵀ/n less δδᵀ, δ = μ − m̂, is the sum about μ: a μ that f32
+//! cannot hold is the mean, since minima are numbers of the data.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -14,7 +18,7 @@ use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, MatMut, MatRef, Par};
 
 use super::sum::Prepared;
-use crate::kernels::{RowWeights, Triangle};
+use crate::kernels::{self, RowWeights, Triangle};
 use crate::matrix::{Dense, Matrix, Real, RowMap};
 use crate::{Block, ordered};
 
@@ -38,6 +42,48 @@ pub(super) fn form(operator: &Prepared<'_>, c: &mut Block) {
         Matrix::DenseF64(x) => form_dense(operator, x, c),
         Matrix::CsrF32(_) | Matrix::CsrF64(_) => form_compressed(operator, c),
     }
+}
+
+/// `c` ← C from products in f32 where rows are dense f32 numbers in a fitting range; returns a bound on ‖fl(C) − C‖ then. Otherwise,
+/// and for small whole numbers, C is what [`form`] makes of it.
+pub(super) fn form_coarsely(operator: &Prepared<'_>, c: &mut Block) -> Option<f64> {
+    let n = operator.n_rows();
+    let (Matrix::DenseF32(x), Some(rounding)) = (operator.matrix, single_rounding(operator.map, n)) else {
+        form(operator, c);
+        return None;
+    };
+    *c = Block::zeros(x.n_cols(), x.n_cols());
+    let exact = operator.weights.is_none() && form_exactly(operator, x, c);
+    if !exact {
+        sum_triangles::<f32, f32>(operator, x, operator.map.shift(), &mut Vec::new(), c, &|_| true);
+        c.scale(1.0 / n as f64);
+        if let Some(shift) = operator.map.shift() {
+            let off: Vec<f64> = shift.iter().map(|mu| mu - f64::from(*mu as f32)).collect();
+            for (row, left) in c.values_mut().chunks_exact_mut(off.len()).zip(&off) {
+                row.iter_mut().zip(&off).for_each(|(c, right)| *c -= left * right);
+            }
+        }
+    }
+    scale_both_sides(operator.map, c);
+    (!exact).then_some(rounding)
+}
+
+/// A bound on ‖fl(C) − C‖ for sums in f32 over the rows of a block, which are added up in f64; nothing where numbers might leave
+/// the range of f32.
+///
+/// With rounding unit u every product of entries errs by at most 6u (difference, root of the weight, product with it) and a
+/// sum by u for each of m additions, relative to Σ|a||a|ᵀ, the norm of which is at most its trace: tr C + ‖D⁻¹δ‖² on average.
+fn single_rounding(map: &RowMap, n: usize) -> Option<f64> {
+    let inverse = |j: usize| map.inverse_scale().map_or(1.0, |inverse| inverse[j]);
+    let off = |(j, mu): (usize, &f64)| ((mu - f64::from(*mu as f32)) * inverse(j)).powi(2);
+    let moved: f64 = map.shift().map_or(0.0, |shift| shift.iter().enumerate().map(off).sum());
+    let moment = map.total_variance() + moved;
+    // Σ(x − m̂)² ≤ nD²·moment must not overflow; what underflows, 2⁻¹⁴⁹ a product, is far below the rounding of D²·moment.
+    let range = 2.0_f64.powi(-100)..f64::from(f32::MAX) / (4.0 * n as f64);
+    let fits = |scale: &f64| range.contains(&(scale * scale * moment));
+    let all_fit = map.scale().map_or_else(|| fits(&1.0), |scale| scale.iter().all(fits));
+    let unit = f64::from(f32::EPSILON) / 2.0;
+    all_fit.then_some((kernels::TRIANGLE_ADDITIONS + 6) as f64 * unit * moment)
 }
 
 /// How many chunks the rows are cut into, and how many workers share them.
@@ -157,6 +203,7 @@ fn sum_triangles<T: Real, A: crate::kernels::Arithmetic>(
     let weights = RowWeights(operator.weights);
     let (n_chunks, n_workers) = shares(n, d);
     workers.resize_with(n_workers, Triangle::default);
+    let mut total = Triangle::default();
     let all_fit = AtomicBool::new(true);
     ordered::for_each_chunk(
         n_chunks,
@@ -175,8 +222,9 @@ fn sum_triangles<T: Real, A: crate::kernels::Arithmetic>(
                 all_fit.store(false, Ordering::Relaxed);
             }
         },
-        |_, triangle| triangle.add_to(d, c.values_mut()),
+        |_, triangle| total.merge(triangle),
     );
+    total.add_to(d, c.values_mut());
     all_fit.into_inner()
 }
 

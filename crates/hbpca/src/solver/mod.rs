@@ -6,18 +6,20 @@
 mod anchored;
 mod basis;
 mod covariance;
+mod formed;
 mod krylov;
 mod lanczos;
 mod oja;
 mod power;
 mod power_m;
+mod probe;
 mod vr_hb_power;
 mod vr_pca;
 mod vr_power_m;
 
 pub use anchored::{Anchored, AnchoredSizes};
 pub use covariance::CovarianceSolver;
-pub(crate) use covariance::solves_partially;
+pub(crate) use formed::{solves_partially, vectors_kept};
 pub use krylov::{Krylov, KrylovSizes};
 pub use oja::Oja;
 pub use power::Power;
