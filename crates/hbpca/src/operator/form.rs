@@ -344,4 +344,107 @@ mod tests {
             }
         }
     }
+
+    /// Kinds of f32 data that single precision may find hard, 700×37: normal numbers at a level, in a unit; few values; one row that
+    /// outweighs all others.
+    fn kinds() -> Vec<(&'static str, Vec<f32>)> {
+        let (n, d) = (700, 37);
+        let normal = crate::matrix::random_normal(3, n * d);
+        let column = |at: usize| 0.9_f64.powi((at % d) as i32);
+        let with = |level: f64, unit: f64| {
+            let value = |(at, x): (usize, &f64)| ((x * column(at) + level) * unit) as f32;
+            normal.iter().enumerate().map(value).collect::<Vec<f32>>()
+        };
+        let repeated = normal.iter().map(|x| if *x > 1.0 { 0.7 } else { -0.1 }).collect();
+        let mut dominated = with(0.0, 1.0);
+        dominated[5 * d..6 * d].iter_mut().for_each(|x| *x *= 3e4);
+        vec![
+            ("plain", with(0.0, 1.0)),
+            ("mean 30", with(30.0, 1.0)),
+            ("mean 1e6", with(1e6, 1.0)),
+            ("repeated", repeated),
+            ("dominated", dominated),
+            ("small", with(1.0, 1e-12)),
+            ("large", with(1.0, 1e15)),
+        ]
+    }
+
+    fn operator<'m>(
+        x: &'m Matrix<'m>,
+        preprocessing: Preprocessing,
+        weights: Option<&[f64]>,
+    ) -> Covariance<'m> {
+        match weights {
+            None => Covariance::new(x, preprocessing).unwrap(),
+            Some(weights) => Covariance::weighted(x, preprocessing, weights).unwrap(),
+        }
+    }
+
+    const EVERY: [Preprocessing; 4] =
+        [Preprocessing::NONE, Preprocessing::CENTER, Preprocessing::STANDARDIZE, Preprocessing::UNIT_RANGE];
+
+    #[test]
+    fn sums_in_single_precision_err_by_no_more_than_stated_and_by_more_than_in_double() {
+        let weights: Vec<f64> = (0..700).map(|l| (l % 5) as f64).collect();
+        for (kind, values) in kinds() {
+            let x: Matrix = Dense::new(values, 700, 37).unwrap().into();
+            for preprocessing in EVERY {
+                for weights in [None, Some(&weights[..])] {
+                    let operator = operator(&x, preprocessing, weights);
+                    let [mut coarse, mut double] = [Block::zeros(0, 0), Block::zeros(0, 0)];
+                    let bound = form_coarsely(&operator.prepared(), &mut coarse).unwrap();
+                    form(&operator.prepared(), &mut double);
+                    let off: f64 = coarse
+                        .values()
+                        .iter()
+                        .zip(double.values())
+                        .map(|(a, b)| ((a - b) / bound).powi(2))
+                        .sum::<f64>()
+                        .sqrt();
+                    assert!(off <= 1.0, "{kind} {preprocessing:?}: {off}");
+                    // Single precision is really used; numbers of few digits multiply exactly in either.
+                    assert!(kind != "plain" || off > 1e-6, "{preprocessing:?}: {off}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_whose_squares_leave_single_precision_are_formed_in_double() {
+        let normal = crate::matrix::random_normal(3, 700 * 37);
+        for unit in [1e-30, 1e-20, 1e18, 1e30] {
+            let x: Matrix =
+                Dense::new(normal.iter().map(|x| (x * unit) as f32).collect::<Vec<f32>>(), 700, 37)
+                    .unwrap()
+                    .into();
+            for preprocessing in EVERY {
+                let operator = operator(&x, preprocessing, None);
+                let [mut coarse, mut double] = [Block::zeros(0, 0), Block::zeros(0, 0)];
+                assert!(
+                    form_coarsely(&operator.prepared(), &mut coarse).is_none(),
+                    "{unit} {preprocessing:?}"
+                );
+                form(&operator.prepared(), &mut double);
+                assert_eq!(coarse, double);
+            }
+        }
+    }
+
+    #[test]
+    fn every_number_of_threads_gives_the_same_bits_in_single_precision() {
+        let values: Vec<f32> = crate::matrix::random_normal(4, 5000 * 20).iter().map(|x| *x as f32).collect();
+        let x: Matrix = Dense::new(values, 5000, 20).unwrap().into();
+        let bits = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let mut c = Block::zeros(0, 0);
+                form_coarsely(&operator(&x, Preprocessing::CENTER, None).prepared(), &mut c).unwrap();
+                c
+            })
+        };
+        let one = bits(1);
+        for threads in [2, 3, 5] {
+            assert_eq!(bits(threads), one, "{threads} threads");
+        }
+    }
 }

@@ -25,7 +25,7 @@ use super::{Outlook, Pairs, Solver};
 use crate::certificate::{Next, ritz};
 use crate::linalg::{beside, gram_of_blocks, product_of_block, random_complement, small_eigen, view};
 use crate::operator::rounding_of_sum;
-use crate::{Archive, Block, CovarianceOperator, Error, RowSpectrum};
+use crate::{Archive, Block, CovarianceOperator, Error, Limits, RowSpectrum};
 
 /// The least tolerance for which C is formed in cheaper arithmetic: what f32 leaves of an eigenvector is rarely below its own unit.
 const LEAST_COARSE_TOL: f64 = f32::EPSILON as f64;
@@ -80,6 +80,11 @@ impl CovarianceSolver {
     #[must_use]
     pub fn within(self, max_passes: f64) -> Self {
         Self { max_passes, ..self }
+    }
+
+    /// Whether limits have room for an attempt in cheaper arithmetic.
+    pub(crate) fn tries_coarsely(limits: &Limits) -> bool {
+        limits.tol >= LEAST_COARSE_TOL && limits.max_passes >= PASSES_OF_ATTEMPT
     }
 
     /// Residuals of `tol`·θ₁ are enough: tries the operator's cheaper arithmetic first where it can be hoped to reach that; `seed`
@@ -220,7 +225,8 @@ impl Solver for CovarianceSolver {
 
     fn outlook(&self) -> Option<Outlook> {
         let pair = |c: usize| ritz(&self.vectors.column(c), &self.images.column(c));
-        let worst = |most: f64, residual: f64| if residual <= most { most } else { residual };
+        let worst =
+            |most: f64, residual: f64| if most.is_nan() || residual <= most { most } else { residual };
         self.measured.then(|| Outlook {
             theta: pair(0).0,
             residual: (0..self.k).map(|c| pair(c).1).fold(0.0, worst),

@@ -19,7 +19,7 @@ use crate::linalg::{
 use crate::{Block, Error};
 
 /// Vectors of the basis at the first Rayleigh–Ritz, counted on the data sets of `docs/benchmarks.md`.
-fn first_size(k: usize) -> usize {
+pub(crate) fn size_of_basis(k: usize) -> usize {
     4 * k + 80
 }
 
@@ -28,12 +28,12 @@ const MOST: f64 = 0.7;
 
 /// Whether this takes less time than a full decomposition, which also tells the whole spectrum: not unless the basis has room to grow.
 pub(crate) fn solves_partially(d: usize, k: usize) -> bool {
-    d >= 400 && 1.5 * first_size(k) as f64 <= MOST * d as f64
+    d >= 400 && 1.5 * size_of_basis(k) as f64 <= MOST * d as f64
 }
 
 /// Numbers kept, in vectors, beside the matrix.
 pub(crate) fn vectors_kept(d: usize, k: usize) -> usize {
-    2 * first_size(k).min(d) + 4 * k
+    2 * size_of_basis(k).min(d) + 4 * k
 }
 
 /// Pairs, and what follows them.
@@ -51,7 +51,7 @@ pub(super) fn leading(c: &Block, k: usize, goal: f64, floor: f64) -> Result<Opti
     let b = (k / 3).clamp(8, 32);
     let (mut q, mut images) = (Tall::empty(d), Tall::empty(d));
     let mut x = random_complement(q.view(), b, 0)?; // 1
-    let mut size = first_size(k);
+    let mut size = size_of_basis(k);
     while size as f64 <= MOST * d as f64 {
         // 2, 3
         while q.len() < size {
@@ -97,4 +97,45 @@ fn multiply(c: &Block, x: &Block) -> Block {
         matmul(out, Accum::Replace, view(c).subrows(i * ROWS, rows), view(x), 1.0, Par::Seq);
     });
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::gram_of_blocks;
+
+    /// U diag(λ) Uᵀ for a random orthonormal U.
+    fn with_spectrum(lambda: &[f64]) -> Block {
+        let d = lambda.len();
+        let u = random_complement(view(&Block::zeros(d, 0)), d, 3).unwrap();
+        let mut scaled = u.clone();
+        for row in scaled.values_mut().chunks_exact_mut(d) {
+            row.iter_mut().zip(lambda).for_each(|(x, lambda)| *x *= lambda);
+        }
+        let transposed = view(&u).transpose().to_owned();
+        product(view(&scaled), transposed.as_ref())
+    }
+
+    #[test]
+    fn leading_pairs_are_those_of_the_spectrum() {
+        let lambda: Vec<f64> = (0..400).map(|i| 1.0 / (1.0 + i as f64)).collect();
+        let c = with_spectrum(&lambda);
+        for k in [1, 10] {
+            let found = leading(&c, k, 1e-9, 1e-13).unwrap().unwrap();
+            let h = gram_of_blocks(&found.vectors, &found.images);
+            for i in 0..k {
+                assert!((h[(i, i)] - lambda[i]).abs() <= 1e-9, "{k} {i}"); // at most the residual
+            }
+            assert!((found.next.unwrap() - lambda[k]).abs() <= 1e-3);
+        }
+    }
+
+    #[test]
+    fn more_copies_than_the_block_holds_are_left_to_a_full_decomposition() {
+        let mut lambda: Vec<f64> = (0..400).map(|i| 1.0 / (2.0 + i as f64)).collect();
+        lambda[..12].fill(1.0);
+        assert!(leading(&with_spectrum(&lambda), 15, 1e-9, 1e-13).unwrap().is_none());
+        lambda[3..12].iter_mut().enumerate().for_each(|(i, x)| *x = 0.9 - 0.01 * i as f64);
+        assert!(leading(&with_spectrum(&lambda), 15, 1e-9, 1e-13).unwrap().is_some());
+    }
 }

@@ -19,11 +19,12 @@ mod vr_power_m;
 
 pub use anchored::{Anchored, AnchoredSizes};
 pub use covariance::CovarianceSolver;
-pub(crate) use formed::{solves_partially, vectors_kept};
+pub(crate) use formed::{size_of_basis, solves_partially, vectors_kept};
 pub use krylov::{Krylov, KrylovSizes};
 pub use oja::Oja;
 pub use power::Power;
 pub use power_m::PowerM;
+pub(crate) use probe::PROBES as MOST_MEASURED;
 pub use vr_hb_power::{Epoch, VrHbPower};
 pub use vr_pca::VrPca;
 pub use vr_power_m::VrPowerM;
