@@ -20,7 +20,7 @@ use crate::{Block, Error};
 
 /// Vectors of the basis at the first Rayleigh–Ritz, counted on the data sets of `docs/benchmarks.md`.
 pub(crate) fn size_of_basis(k: usize) -> usize {
-    4 * k + 80
+    3 * k + 80
 }
 
 /// The basis grows up to this share of the space.
@@ -48,7 +48,7 @@ pub(super) struct Leading {
 /// decomposition is called for.
 pub(super) fn leading(c: &Block, k: usize, goal: f64, floor: f64) -> Result<Option<Leading>, Error> {
     let d = c.d();
-    let b = (k / 3).clamp(8, 32);
+    let b = (k / 6).clamp(8, 32); // narrow blocks need fewer vectors, wide ones fewer looks at C
     let (mut q, mut images) = (Tall::empty(d), Tall::empty(d));
     let mut x = random_complement(q.view(), b, 0)?; // 1
     let mut size = size_of_basis(k);
