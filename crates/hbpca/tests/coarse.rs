@@ -117,3 +117,88 @@ fn fits_in_each_arithmetic_say_what_they_know() {
         assert!((coarse.certificate.eigenvalues[0] - truth).abs() <= coarse.certificate.residuals[0]);
     }
 }
+
+#[test]
+fn covariances_formed_in_single_precision_are_certified_or_formed_again() {
+    let weights: Vec<f64> = (0..1500).map(|l| 0.5 + (l % 7) as f64).collect();
+    let mut dominated = levelled(1500, 45, 0.0, 1.0);
+    dominated[9 * 45..10 * 45].iter_mut().for_each(|x| *x *= 1e4);
+    let repeated: Vec<f64> =
+        levelled(1500, 45, 0.0, 1.0).iter().map(|x| if *x > 0.8 { 2.3 } else { -0.3 }).collect();
+    let kinds = [
+        ("plain", levelled(1500, 45, 1.0, 1.0)),
+        ("mean 1e6", levelled(1500, 45, 1e6, 1.0)),
+        ("tiny", levelled(1500, 45, 1.0, 1e-30)),
+        ("huge", levelled(1500, 45, 1.0, 1e30)),
+        ("small", levelled(1500, 45, 1.0, 1e-9)),
+        ("repeated", repeated),
+        ("dominated", dominated),
+    ];
+    for (kind, values) in &kinds {
+        let x = dense_f32(values, 45);
+        for preprocessing in EVERY_PREPROCESSING {
+            for weights in [None, Some(&weights[..])] {
+                for k in [1, 3, 20] {
+                    let fit = |arithmetic, tol, max_passes| {
+                        let limits = Limits { tol, max_passes, ..Limits::default() };
+                        let solver = SolverKind::Covariance;
+                        let config = FitConfig {
+                            k,
+                            solver,
+                            arithmetic,
+                            limits,
+                            preprocessing,
+                            ..FitConfig::default()
+                        };
+                        config.fit_observed(&x, weights, &mut []).unwrap()
+                    };
+                    let label = format!("{kind}, k = {k}, {preprocessing:?}, weights {}", weights.is_some());
+                    let double = fit(ArithmeticChoice::Double, 1e-6, 1000.0);
+                    let coarse = fit(ArithmeticChoice::Auto, 1e-6, 1000.0);
+                    assert_eq!(coarse.outcome, Outcome::Converged, "{label}");
+                    assert!(coarse.certificate.worst() <= 1e-6, "{label}");
+                    let (exact, found) = (&double.certificate, &coarse.certificate);
+                    for i in 0..k {
+                        let off = (exact.eigenvalues[i] - found.eigenvalues[i]).abs();
+                        // k Ritz values lie within ‖R‖_F of k eigenvalues.
+                        let spread =
+                            found.residuals.iter().map(|r| (r / found.eigenvalues[0]).powi(2)).sum::<f64>();
+                        let room = spread.sqrt() * found.eigenvalues[0] + exact.residuals[i];
+                        assert!(off <= room, "{label}: {off:e} {room:e}");
+                    }
+                    // One pass formed C; a second one measured it, and a third formed it again.
+                    assert!([1.0, 2.0, 3.0].contains(&coarse.passes), "{label}: {}", coarse.passes);
+                    let single_fits = !["tiny", "huge"].contains(kind);
+                    assert_eq!(coarse.passes > 1.0, single_fits, "{label}");
+                    // Without room for an attempt, or for less than single precision holds, there is none.
+                    assert_eq!(fit(ArithmeticChoice::Auto, 1e-6, 1.0).passes, 1.0, "{label}");
+                    let sharp = fit(ArithmeticChoice::Auto, 1e-9, 1000.0);
+                    assert_eq!((sharp.outcome, sharp.passes), (Outcome::Converged, 1.0), "{label}");
+                    assert_eq!(double.passes, 1.0, "{label}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_attempt_that_misses_the_tolerance_is_followed_by_full_arithmetic() {
+    // A million times more in one column than in the others, none of which single precision tells from the tolerance; the
+    // probes' factor does the rest.
+    let (n, d, k) = (600, 40, 20);
+    let mut values = levelled(n, d, 0.0, 1.0);
+    values
+        .chunks_exact_mut(d)
+        .for_each(|row| row.iter_mut().for_each(|x| *x = if *x > 0.5 { 1.1 } else { -0.3 }));
+    let x = dense_f32(&values, d);
+    let mut passes = Vec::new();
+    for tol in [1e-5, 1.3e-7] {
+        let limits = Limits { tol, ..Limits::default() };
+        let fit =
+            FitConfig { k, solver: SolverKind::Covariance, limits, ..FitConfig::default() }.fit(&x).unwrap();
+        assert_eq!(fit.outcome, Outcome::Converged);
+        assert_eq!(fit.history.len() as f64, fit.passes - 1.0);
+        passes.push(fit.passes);
+    }
+    assert_eq!(passes, [2.0, 3.0]);
+}

@@ -2,16 +2,16 @@
 //!
 //! ```text
 //! krylov       passes · max(2·entries·p multiply-adds, bytes from memory) + vector work + a last pass in f64
-//! covariance   n·d²/2 multiply-adds + the eigen-solve
+//! covariance   n·d²/2 multiply-adds + the eigen-solve + a pass in f64 where C is formed in f32
 //! ```
 //!
 //! Speeds are [typical ones](Speeds::TYPICAL), of which only ratios matter. Where the work is long enough to be worth a third
 //! of a second, and the estimates are close enough for it to matter, they are measured.
 
-use super::SolverKind;
 use super::speeds::Speeds;
-use crate::Matrix;
-use crate::solver::{KrylovSizes, solves_partially};
+use super::{FitConfig, SolverKind};
+use crate::solver::{CovarianceSolver, KrylovSizes, MOST_MEASURED, size_of_basis, solves_partially};
+use crate::{ArithmeticChoice, Matrix};
 
 /// A full dense eigen-solve takes about as long as so many times d³ multiply-adds of a pass in f64.
 const EIGEN_SOLVE: f64 = 6.0;
@@ -28,19 +28,19 @@ const CLEAR: f64 = 3.0;
 ///
 /// `anchored` reads the data least often but computes more on each look: it is the choice where a look means reading a disk
 /// or a network, never for a matrix in memory.
-pub(super) fn choose(matrix: &Matrix<'_>, k: usize) -> (SolverKind, String) {
+pub(super) fn choose(matrix: &Matrix<'_>, config: &FitConfig) -> (SolverKind, String) {
     let side = smaller_side(matrix);
     if side.checked_mul(side).is_none_or(|numbers| numbers > MOST_NUMBERS) {
         let size = (side as f64).powi(2) * 8.0 / (1_u64 << 30) as f64;
         return (SolverKind::Krylov, format!("a covariance of {side} columns would need {size:.0} GiB"));
     }
-    let mut cost = Cost::new(matrix, k, Speeds::TYPICAL);
+    let mut cost = Cost::new(matrix, config, Speeds::TYPICAL);
     let close = cost.krylov < CLEAR * cost.covariance && cost.covariance < CLEAR * cost.krylov;
     if close
         && cost.krylov.min(cost.covariance) > LONG
         && let Ok(speeds) = Speeds::here()
     {
-        cost = Cost::new(matrix, k, speeds);
+        cost = Cost::new(matrix, config, speeds);
     }
     cost.verdict()
 }
@@ -60,8 +60,8 @@ struct Cost {
 }
 
 impl Cost {
-    fn new(matrix: &Matrix<'_>, k: usize, speeds: Speeds) -> Self {
-        let (n, d, k) = (matrix.n_rows() as f64, matrix.n_cols() as f64, k as f64);
+    fn new(matrix: &Matrix<'_>, config: &FitConfig, speeds: Speeds) -> Self {
+        let (n, d, k) = (matrix.n_rows() as f64, matrix.n_cols() as f64, config.k as f64);
         let entries = matrix.nnz() as f64;
         let threads = rayon::current_num_threads() as f64;
         let sparse = matrix.is_sparse();
@@ -69,7 +69,8 @@ impl Cost {
         let p = (sizes.block as f64).min(d);
         // As counted on the data sets of docs/benchmarks.md; after d/p of them the basis is full.
         let passes = (7.0 + 0.4 * k).min((d / p).ceil() + 1.0);
-        let coarse = if matches!(matrix, Matrix::DenseF32(_)) { speeds.coarse } else { speeds.double };
+        let single = matches!(matrix, Matrix::DenseF32(_)) && config.arithmetic != ArithmeticChoice::Double;
+        let coarse = if single { speeds.coarse } else { speeds.double };
         let (early, last) = if sparse { (speeds.sparse, speeds.sparse) } else { (coarse, speeds.double) };
         // Short rows leave lanes empty and sums to be gathered.
         let filled = d / (d + 40.0);
@@ -80,16 +81,19 @@ impl Cost {
         let side = smaller_side(matrix) as f64;
         let wide = side < d;
         let full_solve = EIGEN_SOLVE * side.powi(3) / speeds.double;
-        let steps = 25.0;
-        let broad = (k + k / 2.0).max(8.0);
+        // Products with C, each vector against all others twice, and the small problem.
+        let basis = size_of_basis(config.k) as f64;
         let partial_solve =
-            steps * (2.0 * d * d * broad + EIGEN_SOLVE * (6.0 * broad).powi(3)) / speeds.double;
+            (d * d * basis / threads + 2.0 * d * basis * basis + EIGEN_SOLVE * basis.powi(3)) / speeds.double;
         let partial = !wide && solves_partially(matrix.n_cols(), k as usize);
         let solve = if partial { partial_solve } else { full_solve };
         // Wide data is read twice more: for AᵀU and for CV.
         let others = if wide { 2.0 * pass(k, speeds.double) } else { 0.0 };
-        let form = (entries.max(n * d) * side / 2.0 / (speeds.form * filled * threads)).max(read);
-        let covariance = form + solve + others;
+        let coarsely = single && !wide && CovarianceSolver::tries_coarsely(&config.limits);
+        let speed = if coarsely { speeds.form_coarsely } else { speeds.form };
+        let form = (entries.max(n * d) * side / 2.0 / (speed * filled * threads)).max(read);
+        let measuring = if coarsely { pass(k.min(MOST_MEASURED as f64), speeds.double) } else { 0.0 };
+        let covariance = form + measuring + solve + others;
         Self { krylov: krylov * 1e-9, passes, covariance: covariance * 1e-9, speeds }
     }
 
@@ -123,7 +127,26 @@ pub(super) fn first_k_of_share(n: usize, d: usize, k: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Csr, Dense};
+    use crate::{Csr, Dense, Limits};
+
+    fn choose(matrix: &Matrix<'_>, k: usize) -> (SolverKind, String) {
+        super::choose(matrix, &FitConfig { k, ..FitConfig::default() })
+    }
+
+    #[test]
+    fn forming_in_single_precision_is_cheaper_where_the_tolerance_allows_it() {
+        let pictures: Matrix = Dense::new(vec![1.0_f32; 20_000 * 784], 20_000, 784).unwrap().into();
+        let cost = |config: FitConfig| Cost::new(&pictures, &config, Speeds::TYPICAL).covariance;
+        let config = |tol, arithmetic| FitConfig {
+            k: 50,
+            arithmetic,
+            limits: Limits { tol, ..Limits::default() },
+            ..FitConfig::default()
+        };
+        let coarse = cost(config(1e-6, ArithmeticChoice::Auto));
+        assert!(coarse < 0.8 * cost(config(1e-12, ArithmeticChoice::Auto)));
+        assert!(coarse < 0.8 * cost(config(1e-6, ArithmeticChoice::Double)));
+    }
 
     #[test]
     fn shares_ask_for_all_components_at_once_where_that_is_cheaper_than_guessing() {

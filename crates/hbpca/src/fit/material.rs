@@ -77,7 +77,7 @@ impl Material for InMemory<'_> {
 
     fn choose(&self, config: &FitConfig) -> (SolverKind, String) {
         match config.solver {
-            SolverKind::Auto => auto::choose(self.matrix, config.k),
+            SolverKind::Auto => auto::choose(self.matrix, config),
             chosen => (chosen, "asked for".to_owned()),
         }
     }

@@ -404,7 +404,8 @@ impl FitConfig {
         let sampler = || Sampler::in_runs(n, self.batch.rows(n)?, run, self.replacement, self.seed);
         Ok(match self.solver {
             SolverKind::Covariance => {
-                Box::new(CovarianceSolver::new(d, self.k)?.within(self.limits.max_passes))
+                let solver = CovarianceSolver::new(d, self.k)?.within(self.limits.max_passes);
+                Box::new(solver.aiming_at(self.limits.tol, self.seed))
             }
             SolverKind::Auto | SolverKind::Krylov => {
                 let sizes = KrylovSizes::suiting(self.k);

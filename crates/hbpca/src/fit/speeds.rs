@@ -11,6 +11,8 @@ use crate::{Block, Covariance, CovarianceOperator, Error};
 pub(super) struct Speeds {
     /// Forming C from dense rows.
     pub(super) form: f64,
+    /// The same in f32.
+    pub(super) form_coarsely: f64,
     /// A pass over dense rows with a block of eight, in f32.
     pub(super) coarse: f64,
     /// The same in f64.
@@ -25,7 +27,7 @@ impl Speeds {
     /// What server processors with AVX-512 reach (`cargo run --release --example pass_speed`). Others are slower, but in
     /// everything alike: only ratios decide.
     pub(super) const TYPICAL: Self =
-        Self { form: 24.0, coarse: 30.0, double: 20.0, sparse: 1.5, measured: false };
+        Self { form: 26.0, form_coarsely: 50.0, coarse: 30.0, double: 20.0, sparse: 1.5, measured: false };
 
     /// Measures each kernel on made-up data of a few megabytes, a third of a second in all, once in a process.
     pub(super) fn here() -> Result<Self, Error> {
@@ -49,7 +51,9 @@ impl Speeds {
         let coarse = work / fastest(20, || c.apply_coarsely(&v, &mut image))?;
         let double = work / fastest(20, || c.apply(&v, &mut image))?;
         let mut formed = Block::zeros(0, 0);
-        let form = (n * d * d / 2) as f64 / threads / fastest(4, || c.form(&mut formed))?;
+        let work = (n * d * d / 2) as f64 / threads;
+        let form = work / fastest(4, || c.form(&mut formed))?;
+        let form_coarsely = work / fastest(4, || c.form_coarsely(&mut formed).map(|_| ()))?;
         // Columns as scattered as those of a text: a few appear in many rows, most in few.
         let (n, d, width) = (10_000, 40_000, 64);
         let step = d / width;
@@ -63,7 +67,7 @@ impl Speeds {
         let mut c = Covariance::new(&sparse, Preprocessing::NONE)?;
         let (v, mut image) = (Block::from_values(d, P, random_filling(4, d * P))?, Block::zeros(d, P));
         let sparse = (2 * n * width * P) as f64 / threads / fastest(8, || c.apply(&v, &mut image))?;
-        Ok(Self { form, coarse, double, sparse, measured: true })
+        Ok(Self { form, form_coarsely, coarse, double, sparse, measured: true })
     }
 }
 
@@ -85,7 +89,7 @@ mod tests {
     #[test]
     fn speeds_are_measured_once() {
         let speeds = Speeds::here().unwrap();
-        for speed in [speeds.form, speeds.coarse, speeds.double, speeds.sparse] {
+        for speed in [speeds.form, speeds.form_coarsely, speeds.coarse, speeds.double, speeds.sparse] {
             assert!(speed.is_finite() && speed > 0.0, "{speeds:?}");
         }
         assert!(speeds.measured && !Speeds::TYPICAL.measured);

@@ -34,7 +34,7 @@ pub(crate) use lanes::Arithmetic;
 pub use lanes::Stored;
 use level::Level;
 pub(crate) use summary::summarise_rows;
-pub(crate) use symmetric::Triangle;
+pub(crate) use symmetric::{ADDITIONS as TRIANGLE_ADDITIONS, Triangle};
 
 /// Rows of one chunk.
 #[derive(Clone, Debug)]

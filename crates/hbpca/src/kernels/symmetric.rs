@@ -1,34 +1,43 @@
 //! S += Σ w aaᵀ over dense rows, one triangle of it, in tiles that stay in registers.
 //!
 //! ```text
-//! pack     a = √w(x − shift) of a block of rows, in panels of W = 3N columns side by side
-//! tile     S[i][j] += Σ_r a_r[i]·a_r[j]      W rows i × G columns j: 3G accumulators, no sum across lanes
+//! pack     a = √w(x − shift) of a block of rows, in panels of up to 3 registers of columns side by side
+//! tile     S[i][j] += Σ_r a_r[i]·a_r[j]      up to 3N rows i × G columns j: 3G accumulators, no sum across lanes
 //! ```
 //!
-//! A tile's sum over a block of rows is gathered in the arithmetic's own numbers and added up in f64.
+//! A panel meets all columns up to its own last one; registers that lie above the diagonal altogether are left out, so that narrow
+//! data costs little more than its triangle. A tile's sum over a block of rows is gathered in the arithmetic's own numbers, run
+//! by run, and blocks are added up in f64.
 
 use super::lanes::{Arithmetic, Kernel, Lanes};
 use super::{Level, RowWeights};
 use crate::matrix::{Dense, Real};
 
-/// Registers of a panel.
+/// Registers of a panel at most.
 const WIDE: usize = 3;
-/// Bytes of a packed block: it stays in the second-level cache.
+/// Rows of a packed block: so much of a panel (24 KiB) stays in the first-level cache. Products of whole numbers up to 255 add up
+/// exactly in f32 over so many.
+const MOST_ROWS: usize = 128;
+/// Rows summed in registers. Equal rows, of which real data has many, round all the same way: runs as short as is cheap keep such
+/// errors in f32 small.
+const RUN: usize = 32;
+/// Additions, one after the other, that lead to the sum of a block.
+pub(crate) const ADDITIONS: usize = RUN + MOST_ROWS / RUN;
+/// Bytes of a packed block at most: it stays in the second-level cache.
 const BLOCK_BYTES: usize = 800 << 10;
-/// Rows of a packed block at most. Products of whole numbers up to 255 add up exactly in f32 over so many.
-pub(crate) const MOST_ROWS: usize = 256;
 
 /// One triangle of a d×d sum, tile by tile, and room for packed rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Triangle<A> {
-    tiles: Vec<f64>,
+    tiles: Vec<Tile>,
+    sums: Vec<f64>,
     packed: Vec<A>,
 }
 
 impl<A: Arithmetic> Triangle<A> {
     /// Sets the sum to zero.
     pub(crate) fn clear(&mut self) {
-        self.tiles.fill(0.0);
+        self.sums.fill(0.0);
     }
 
     /// Adds √w(x − shift) times itself for the rows of a range.
@@ -55,6 +64,15 @@ impl<A: Arithmetic> Triangle<A> {
         A::run(level, Add { x, rows, weights, shift, triangle: self });
     }
 
+    /// Adds the sum of other rows of the same matrix.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        if self.sums.is_empty() {
+            self.clone_from(other);
+        } else {
+            self.sums.iter_mut().zip(&other.sums).for_each(|(sum, other)| *sum += other);
+        }
+    }
+
     /// Adds the triangle to both halves of the d×d matrix `c`.
     pub(crate) fn add_to(&self, d: usize, c: &mut [f64]) {
         self.add_to_at(Level::best(), d, c);
@@ -62,38 +80,63 @@ impl<A: Arithmetic> Triangle<A> {
 
     /// [`add_to`](Self::add_to) where the rows were added with the instructions of `level`.
     pub(super) fn add_to_at(&self, level: Level, d: usize, c: &mut [f64]) {
-        if !self.tiles.is_empty() {
-            A::run(level, Unpack { tiles: &self.tiles, d, c });
+        A::run(level, Unpack { triangle: self, d, c });
+    }
+}
+
+/// Registers of columns that are packed side by side.
+#[derive(Clone, Copy, Debug)]
+struct Panel {
+    first: usize,
+    width: usize,
+}
+
+/// A part of the triangle that is summed at a time.
+#[derive(Clone, Copy, Debug)]
+struct Tile {
+    /// Its rows: registers `skip ..` of a panel.
+    left: Panel,
+    skip: usize,
+    /// Its G columns: those from `column` on of a panel.
+    right: Panel,
+    column: usize,
+}
+
+impl Tile {
+    /// How many registers of rows it has.
+    #[inline(always)]
+    fn registers(&self) -> usize {
+        self.left.width - self.skip
+    }
+}
+
+/// G: columns of a tile, a divisor of the lanes.
+const fn narrow<L: Lanes>() -> usize {
+    if L::REGISTERS >= 32 { 8 } else { 4 }
+}
+
+/// Panels of equal width, as nearly as can be.
+fn panels<L: Lanes>(d: usize) -> Vec<Panel> {
+    let registers = d.div_ceil(L::N);
+    let count = registers.div_ceil(WIDE);
+    let first = |panel: usize| panel * registers / count;
+    (0..count).map(|panel| Panel { first: first(panel), width: first(panel + 1) - first(panel) }).collect()
+}
+
+/// The tiles of the lower triangle.
+fn tiles_of<L: Lanes>(d: usize) -> Vec<Tile> {
+    let panels = panels::<L>(d);
+    let mut tiles = Vec::new();
+    for (i, &left) in panels.iter().enumerate() {
+        for (j, &right) in panels[..=i].iter().enumerate() {
+            let columns = (right.width * L::N).min(d - right.first * L::N);
+            for column in (0..columns).step_by(narrow::<L>()) {
+                let skip = if i == j { column / L::N } else { 0 };
+                tiles.push(Tile { left, skip, right, column });
+            }
         }
     }
-}
-
-/// The shape of the tiles at a level.
-struct Shape {
-    /// W: rows of a tile.
-    wide: usize,
-    /// G: columns of a tile.
-    narrow: usize,
-}
-
-impl Shape {
-    fn of<L: Lanes>() -> Self {
-        Self { wide: WIDE * L::N, narrow: if L::REGISTERS >= 32 { 8 } else { 4 } }
-    }
-
-    /// Groups of columns that panel `i` meets: those up to its own last column, or the matrix' last.
-    fn groups(&self, panel: usize, d: usize) -> usize {
-        d.min((panel + 1) * self.wide).div_ceil(self.narrow)
-    }
-
-    /// How many tiles the triangle has.
-    fn n_tiles(&self, d: usize) -> usize {
-        (0..d.div_ceil(self.wide)).map(|panel| self.groups(panel, d)).sum()
-    }
-
-    fn tile_len(&self) -> usize {
-        self.wide * self.narrow
-    }
+    tiles
 }
 
 struct Add<'a, T: Real, A> {
@@ -110,13 +153,17 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Add<'_, T, A> {
     #[inline(always)]
     unsafe fn run<L: Lanes<Number = A>>(self) {
         let d = self.x.n_cols();
-        let shape = Shape::of::<L>();
-        let padded = d.next_multiple_of(shape.wide);
+        let (padded, largest) = (d.next_multiple_of(L::N), WIDE * L::N * narrow::<L>());
         let block = (BLOCK_BYTES / (padded * A::BYTES)).clamp(8, MOST_ROWS);
-        let Triangle { tiles, packed } = &mut *self.triangle;
-        tiles.resize(shape.n_tiles(d) * shape.tile_len(), 0.0);
-        packed.resize(shape.tile_len() + padded + block * padded, A::default());
-        let (partial, packed) = packed.split_at_mut(shape.tile_len());
+        let panels = panels::<L>(d);
+        let Triangle { tiles, sums, packed } = &mut *self.triangle;
+        if tiles.is_empty() {
+            *tiles = tiles_of::<L>(d);
+            let registers: usize = tiles.iter().map(Tile::registers).sum();
+            sums.resize(registers * L::N * narrow::<L>(), 0.0);
+        }
+        packed.resize(largest + padded + block * padded, A::default());
+        let (partial, packed) = packed.split_at_mut(largest);
         let (shift, packed) = packed.split_at_mut(padded);
         shift.fill(A::default());
         if let Some(means) = self.shift {
@@ -127,122 +174,137 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Add<'_, T, A> {
             for r in 0..count {
                 let row = self.x.row(start + r);
                 let root = A::from_f64(self.weights.of(start + r).sqrt());
-                // SAFETY: the row has d values, the shift d rounded up to whole panels, and so has row r of every panel.
-                unsafe { pack_row::<T, L>(row, shift, root, r, count, packed) };
+                for panel in &panels {
+                    // SAFETY: the row has d values, the shift d rounded up to whole registers, and so have all panels
+                    // together, of `count` rows each.
+                    unsafe { pack_row::<T, L>(row, shift, root, *panel, r, count, packed) };
+                }
             }
             // Plain loops: the body of a closure would not be compiled for the level.
-            let mut tile = tiles.as_mut_ptr();
-            for panel in 0..d.div_ceil(shape.wide) {
-                for group in 0..shape.groups(panel, d) {
-                    let columns = group * shape.narrow;
-                    // SAFETY: panels hold `count` rows of W values each; groups lie within panels, tiles within `tiles`.
-                    unsafe {
-                        let left = packed.as_ptr().add(panel * count * shape.wide);
-                        let first = columns / shape.wide * count * shape.wide + columns % shape.wide;
-                        let right = packed.as_ptr().add(first);
-                        if L::REGISTERS >= 32 {
-                            add_tile::<L, 8>(left, right, count, partial.as_mut_ptr(), tile);
-                        } else {
-                            add_tile::<L, 4>(left, right, count, partial.as_mut_ptr(), tile);
-                        }
-                        tile = tile.add(shape.tile_len());
+            let mut sum = sums.as_mut_ptr();
+            for tile in &*tiles {
+                // SAFETY: panels hold `count` rows of their registers; tiles lie within panels, their sums side by side.
+                unsafe {
+                    let at = |panel: Panel| packed.as_ptr().add(panel.first * L::N * count);
+                    let left =
+                        Operand { from: at(tile.left).add(tile.skip * L::N), stride: tile.left.width * L::N };
+                    let right =
+                        Operand { from: at(tile.right).add(tile.column), stride: tile.right.width * L::N };
+                    let partial = partial.as_mut_ptr();
+                    match (tile.registers(), L::REGISTERS >= 32) {
+                        (1, true) => add_tile::<L, 1, 8>(left, right, count, partial, sum),
+                        (2, true) => add_tile::<L, 2, 8>(left, right, count, partial, sum),
+                        (_, true) => add_tile::<L, 3, 8>(left, right, count, partial, sum),
+                        (1, false) => add_tile::<L, 1, 4>(left, right, count, partial, sum),
+                        (2, false) => add_tile::<L, 2, 4>(left, right, count, partial, sum),
+                        (_, false) => add_tile::<L, 3, 4>(left, right, count, partial, sum),
                     }
+                    sum = sum.add(tile.registers() * L::N * narrow::<L>());
                 }
             }
         }
     }
 }
 
-/// Writes √w(x − shift) into row r of every panel of `count` rows.
+/// Writes √w(x − shift) into row r of a panel of `count` rows.
 #[inline(always)]
 unsafe fn pack_row<T: Real, L: Lanes>(
     row: &[T],
     shift: &[L::Number],
     root: L::Number,
+    panel: Panel,
     r: usize,
     count: usize,
     packed: &mut [L::Number],
 ) {
-    let (d, wide) = (row.len(), WIDE * L::N);
+    let d = row.len();
     // SAFETY: the promise of `Add::run`; only whole registers of the row are read without a mask.
     unsafe {
         let (root, zero) = (L::splat(root), L::splat(L::Number::default()));
-        for j in (0..d.next_multiple_of(wide)).step_by(L::N) {
-            let from = row.as_ptr().wrapping_add(j);
-            let x = if j + L::N <= d {
-                T::load::<L>(from)
-            } else if j < d {
-                T::load_masked::<L>(from, L::mask(d - j))
-            } else {
-                zero
-            };
+        let to = packed.as_mut_ptr().add((panel.first * count + r * panel.width) * L::N);
+        for i in 0..panel.width {
+            let j = (panel.first + i) * L::N;
+            let from = row.as_ptr().add(j);
+            let x =
+                if j + L::N <= d { T::load::<L>(from) } else { T::load_masked::<L>(from, L::mask(d - j)) };
             let a = L::fma(root, L::sub(x, L::load(shift.as_ptr().add(j))), zero);
-            L::store(packed.as_mut_ptr().add((j / wide * count + r) * wide + j % wide), a);
+            L::store(to.add(i * L::N), a);
         }
     }
 }
 
-/// `tile[j][i] += Σ_r left[r][i]·right[r][j]` for W rows i and G columns j.
+/// Rows of packed numbers.
+#[derive(Clone, Copy)]
+struct Operand<A> {
+    from: *const A,
+    stride: usize,
+}
+
+/// `sum[j][i] += Σ_r left[r][i]·right[r][j]` for W registers of rows i and G columns j.
 #[inline(always)]
-unsafe fn add_tile<L: Lanes, const G: usize>(
-    left: *const L::Number,
-    right: *const L::Number,
+unsafe fn add_tile<L: Lanes, const W: usize, const G: usize>(
+    left: Operand<L::Number>,
+    right: Operand<L::Number>,
     count: usize,
     partial: *mut L::Number,
-    tile: *mut f64,
+    sum: *mut f64,
 ) {
-    let wide = WIDE * L::N;
     // SAFETY: the promise of `Add::run`.
     unsafe {
-        let mut sums = [[L::splat(L::Number::default()); G]; WIDE];
-        for r in 0..count {
-            let (left, right) = (left.add(r * wide), right.add(r * wide));
-            let mut a = [L::splat(L::Number::default()); WIDE];
-            for i in 0..WIDE {
-                a[i] = L::load(left.add(i * L::N));
+        for start in (0..count).step_by(RUN) {
+            let mut sums = [[L::splat(L::Number::default()); G]; W];
+            for r in start..count.min(start + RUN) {
+                let (left, right) = (left.from.add(r * left.stride), right.from.add(r * right.stride));
+                let mut a = [L::splat(L::Number::default()); W];
+                for i in 0..W {
+                    a[i] = L::load(left.add(i * L::N));
+                }
+                for j in 0..G {
+                    let b = L::splat(right.add(j).read());
+                    for i in 0..W {
+                        sums[i][j] = L::fma(a[i], b, sums[i][j]);
+                    }
+                }
             }
-            for j in 0..G {
-                let b = L::splat(right.add(j).read());
-                for i in 0..WIDE {
-                    sums[i][j] = L::fma(a[i], b, sums[i][j]);
+            // Stored first and added up in f64 in a loop of its own: added in place they would leave the registers above.
+            for i in 0..W {
+                for j in 0..G {
+                    let to = partial.add((j * W + i) * L::N);
+                    L::store(to, if start == 0 { sums[i][j] } else { L::add(L::load(to), sums[i][j]) });
                 }
             }
         }
-        // Stored first and added up in a loop of its own: added in place they would leave the registers in the loop above.
-        for i in 0..WIDE {
-            for j in 0..G {
-                L::store(partial.add((j * WIDE + i) * L::N), sums[i][j]);
-            }
-        }
-        for at in (0..wide * G).step_by(L::N) {
-            L::add_to_f64(tile.add(at), L::load(partial.add(at)));
+        for at in (0..W * L::N * G).step_by(L::N) {
+            L::add_to_f64(sum.add(at), L::load(partial.add(at)));
         }
     }
 }
 
-struct Unpack<'a> {
-    tiles: &'a [f64],
+struct Unpack<'a, A> {
+    triangle: &'a Triangle<A>,
     d: usize,
     c: &'a mut [f64],
 }
 
-impl<A: Arithmetic> Kernel<A> for Unpack<'_> {
+impl<A: Arithmetic> Kernel<A> for Unpack<'_, A> {
     type Output = ();
 
     #[inline(always)]
     unsafe fn run<L: Lanes<Number = A>>(self) {
-        let Self { tiles, d, c } = self;
-        let shape = Shape::of::<L>();
-        let mut tiles = tiles.chunks_exact(shape.tile_len());
-        for panel in 0..d.div_ceil(shape.wide) {
-            for (group, tile) in (0..shape.groups(panel, d)).zip(&mut tiles) {
-                for (j, column) in (group * shape.narrow..d).zip(tile.chunks_exact(shape.wide)) {
-                    // Entries above the diagonal of a tile are those of its mirror image.
-                    for (i, value) in (panel * shape.wide..d).zip(column).filter(|(i, _)| *i >= j) {
-                        c[i * d + j] += value;
-                        if i != j {
-                            c[j * d + i] += value;
-                        }
+        let Self { triangle, d, c } = self;
+        let mut sums = &*triangle.sums;
+        for tile in &triangle.tiles {
+            let height = tile.registers() * L::N;
+            let (sum, others) = sums.split_at(height * narrow::<L>());
+            sums = others;
+            let (first, columns) =
+                ((tile.left.first + tile.skip) * L::N, tile.right.first * L::N + tile.column);
+            for (j, column) in (columns..d).zip(sum.chunks_exact(height)) {
+                // Entries above the diagonal of a tile are those of its mirror image.
+                for (i, value) in (first..d).zip(column).filter(|(i, _)| *i >= j) {
+                    c[i * d + j] += value;
+                    if i != j {
+                        c[j * d + i] += value;
                     }
                 }
             }

@@ -20,7 +20,7 @@ pub(crate) use fingerprint::{fingerprint_of_block, fingerprint_of_chunks};
 pub(crate) use gathering::GatheredStatistics;
 pub use preprocessing::{Centering, Preprocessing, RowMap, Scaling};
 pub use sampler::{Replacement, Sampler};
-pub(crate) use sampler::{below, random_direction, random_filling};
+pub(crate) use sampler::{below, random_direction, random_filling, random_normal};
 pub use statistics::ColumnStatistics;
 pub(crate) use statistics::check_weights;
 

@@ -180,6 +180,16 @@ pub(crate) fn random_direction(seed: u64, len: usize) -> Vec<f64> {
     (0..len).map(|_| uniform() + uniform() + uniform() + uniform()).collect()
 }
 
+/// `len` independent normal numbers (Box & Muller).
+pub(crate) fn random_normal(seed: u64, len: usize) -> Vec<f64> {
+    let mut uniform = uniform(seed);
+    let mut normal = || {
+        let (radius, angle) = ((-2.0 * (0.5 - uniform()).ln()).sqrt(), std::f64::consts::TAU * uniform());
+        radius * angle.cos()
+    };
+    (0..len).map(|_| normal()).collect()
+}
+
 /// `len` independent numbers, uniform between −½ and ½: what a space is filled up with where no direction need be as likely
 /// as any other, at a quarter of the cost.
 pub(crate) fn random_filling(seed: u64, len: usize) -> Vec<f64> {

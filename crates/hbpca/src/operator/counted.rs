@@ -48,6 +48,11 @@ impl<O: CovarianceOperator> Counted<O> {
     pub fn passes(&self) -> f64 {
         self.read.passes(self.operator.n_rows())
     }
+
+    fn count_forming(&mut self) {
+        self.read.rows += self.operator.passes_to_form() * self.operator.n_rows() as u64;
+        self.read.full_passes += self.operator.passes_to_form();
+    }
 }
 
 impl<O: CovarianceOperator> CovarianceOperator for Counted<O> {
@@ -115,8 +120,13 @@ impl<O: CovarianceOperator> CovarianceOperator for Counted<O> {
 
     fn form(&mut self, c: &mut Block) -> Result<(), Error> {
         self.operator.form(c)?;
-        self.read.rows += self.passes_to_form() * self.n_rows() as u64;
-        self.read.full_passes += self.passes_to_form();
+        self.count_forming();
         Ok(())
+    }
+
+    fn form_coarsely(&mut self, c: &mut Block) -> Result<f64, Error> {
+        let rounding = self.operator.form_coarsely(c)?;
+        self.count_forming();
+        Ok(rounding)
     }
 }

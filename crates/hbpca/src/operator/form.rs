@@ -5,6 +5,10 @@
 //! *exactly*, and with the exact sums M = Σ xxᵀ and s = Σ x the covariance about the mean is (nM − ssᵀ)/n² without any
 //! cancellation; a shift m other than the mean adds (s/n − m)(s/n − m)ᵀ. Compressed rows are spread out and left to a library's
 //! triangular product.
+//!
+//! Other f32 rows can be multiplied in f32, too, with rounding that [`form_coarsely`] bounds. They are centred by m̂ = fl(μ), which
+//! leaves every difference a relative error of u only, and Σ(x − m̂)(x − m̂)ᵀ/n less δδᵀ, δ = μ − m̂, is the sum about μ: a μ that f32
+//! cannot hold is the mean, since minima are numbers of the data.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -14,7 +18,7 @@ use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, MatMut, MatRef, Par};
 
 use super::sum::Prepared;
-use crate::kernels::{RowWeights, Triangle};
+use crate::kernels::{self, RowWeights, Triangle};
 use crate::matrix::{Dense, Matrix, Real, RowMap};
 use crate::{Block, ordered};
 
@@ -38,6 +42,48 @@ pub(super) fn form(operator: &Prepared<'_>, c: &mut Block) {
         Matrix::DenseF64(x) => form_dense(operator, x, c),
         Matrix::CsrF32(_) | Matrix::CsrF64(_) => form_compressed(operator, c),
     }
+}
+
+/// `c` ← C from products in f32 where rows are dense f32 numbers in a fitting range; returns a bound on ‖fl(C) − C‖ then. Otherwise,
+/// and for small whole numbers, C is what [`form`] makes of it.
+pub(super) fn form_coarsely(operator: &Prepared<'_>, c: &mut Block) -> Option<f64> {
+    let n = operator.n_rows();
+    let (Matrix::DenseF32(x), Some(rounding)) = (operator.matrix, single_rounding(operator.map, n)) else {
+        form(operator, c);
+        return None;
+    };
+    *c = Block::zeros(x.n_cols(), x.n_cols());
+    let exact = operator.weights.is_none() && form_exactly(operator, x, c);
+    if !exact {
+        sum_triangles::<f32, f32>(operator, x, operator.map.shift(), &mut Vec::new(), c, &|_| true);
+        c.scale(1.0 / n as f64);
+        if let Some(shift) = operator.map.shift() {
+            let off: Vec<f64> = shift.iter().map(|mu| mu - f64::from(*mu as f32)).collect();
+            for (row, left) in c.values_mut().chunks_exact_mut(off.len()).zip(&off) {
+                row.iter_mut().zip(&off).for_each(|(c, right)| *c -= left * right);
+            }
+        }
+    }
+    scale_both_sides(operator.map, c);
+    (!exact).then_some(rounding)
+}
+
+/// A bound on ‖fl(C) − C‖ for sums in f32 over the rows of a block, which are added up in f64; nothing where numbers might leave
+/// the range of f32.
+///
+/// With rounding unit u every product of entries errs by at most 6u (difference, root of the weight, product with it) and a
+/// sum by u for each of m additions, relative to Σ|a||a|ᵀ, the norm of which is at most its trace: tr C + ‖D⁻¹δ‖² on average.
+fn single_rounding(map: &RowMap, n: usize) -> Option<f64> {
+    let inverse = |j: usize| map.inverse_scale().map_or(1.0, |inverse| inverse[j]);
+    let off = |(j, mu): (usize, &f64)| ((mu - f64::from(*mu as f32)) * inverse(j)).powi(2);
+    let moved: f64 = map.shift().map_or(0.0, |shift| shift.iter().enumerate().map(off).sum());
+    let moment = map.total_variance() + moved;
+    // Σ(x − m̂)² ≤ nD²·moment must not overflow; what underflows, 2⁻¹⁴⁹ a product, is far below the rounding of D²·moment.
+    let range = 2.0_f64.powi(-100)..f64::from(f32::MAX) / (4.0 * n as f64);
+    let fits = |scale: &f64| range.contains(&(scale * scale * moment));
+    let all_fit = map.scale().map_or_else(|| fits(&1.0), |scale| scale.iter().all(fits));
+    let unit = f64::from(f32::EPSILON) / 2.0;
+    all_fit.then_some((kernels::TRIANGLE_ADDITIONS + 6) as f64 * unit * moment)
 }
 
 /// How many chunks the rows are cut into, and how many workers share them.
@@ -157,6 +203,7 @@ fn sum_triangles<T: Real, A: crate::kernels::Arithmetic>(
     let weights = RowWeights(operator.weights);
     let (n_chunks, n_workers) = shares(n, d);
     workers.resize_with(n_workers, Triangle::default);
+    let mut total = Triangle::default();
     let all_fit = AtomicBool::new(true);
     ordered::for_each_chunk(
         n_chunks,
@@ -175,8 +222,9 @@ fn sum_triangles<T: Real, A: crate::kernels::Arithmetic>(
                 all_fit.store(false, Ordering::Relaxed);
             }
         },
-        |_, triangle| triangle.add_to(d, c.values_mut()),
+        |_, triangle| total.merge(triangle),
     );
+    total.add_to(d, c.values_mut());
     all_fit.into_inner()
 }
 
@@ -294,6 +342,109 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    /// Kinds of f32 data that single precision may find hard, 700×37: normal numbers at a level, in a unit; few values; one row that
+    /// outweighs all others.
+    fn kinds() -> Vec<(&'static str, Vec<f32>)> {
+        let (n, d) = (700, 37);
+        let normal = crate::matrix::random_normal(3, n * d);
+        let column = |at: usize| 0.9_f64.powi((at % d) as i32);
+        let with = |level: f64, unit: f64| {
+            let value = |(at, x): (usize, &f64)| ((x * column(at) + level) * unit) as f32;
+            normal.iter().enumerate().map(value).collect::<Vec<f32>>()
+        };
+        let repeated = normal.iter().map(|x| if *x > 1.0 { 0.7 } else { -0.1 }).collect();
+        let mut dominated = with(0.0, 1.0);
+        dominated[5 * d..6 * d].iter_mut().for_each(|x| *x *= 3e4);
+        vec![
+            ("plain", with(0.0, 1.0)),
+            ("mean 30", with(30.0, 1.0)),
+            ("mean 1e6", with(1e6, 1.0)),
+            ("repeated", repeated),
+            ("dominated", dominated),
+            ("small", with(1.0, 1e-12)),
+            ("large", with(1.0, 1e15)),
+        ]
+    }
+
+    fn operator<'m>(
+        x: &'m Matrix<'m>,
+        preprocessing: Preprocessing,
+        weights: Option<&[f64]>,
+    ) -> Covariance<'m> {
+        match weights {
+            None => Covariance::new(x, preprocessing).unwrap(),
+            Some(weights) => Covariance::weighted(x, preprocessing, weights).unwrap(),
+        }
+    }
+
+    const EVERY: [Preprocessing; 4] =
+        [Preprocessing::NONE, Preprocessing::CENTER, Preprocessing::STANDARDIZE, Preprocessing::UNIT_RANGE];
+
+    #[test]
+    fn sums_in_single_precision_err_by_no_more_than_stated_and_by_more_than_in_double() {
+        let weights: Vec<f64> = (0..700).map(|l| (l % 5) as f64).collect();
+        for (kind, values) in kinds() {
+            let x: Matrix = Dense::new(values, 700, 37).unwrap().into();
+            for preprocessing in EVERY {
+                for weights in [None, Some(&weights[..])] {
+                    let operator = operator(&x, preprocessing, weights);
+                    let [mut coarse, mut double] = [Block::zeros(0, 0), Block::zeros(0, 0)];
+                    let bound = form_coarsely(&operator.prepared(), &mut coarse).unwrap();
+                    form(&operator.prepared(), &mut double);
+                    let off: f64 = coarse
+                        .values()
+                        .iter()
+                        .zip(double.values())
+                        .map(|(a, b)| ((a - b) / bound).powi(2))
+                        .sum::<f64>()
+                        .sqrt();
+                    assert!(off <= 1.0, "{kind} {preprocessing:?}: {off}");
+                    // Single precision is really used; numbers of few digits multiply exactly in either.
+                    assert!(kind != "plain" || off > 1e-6, "{preprocessing:?}: {off}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_whose_squares_leave_single_precision_are_formed_in_double() {
+        let normal = crate::matrix::random_normal(3, 700 * 37);
+        for unit in [1e-30, 1e-20, 1e18, 1e30] {
+            let x: Matrix =
+                Dense::new(normal.iter().map(|x| (x * unit) as f32).collect::<Vec<f32>>(), 700, 37)
+                    .unwrap()
+                    .into();
+            for preprocessing in EVERY {
+                let operator = operator(&x, preprocessing, None);
+                let [mut coarse, mut double] = [Block::zeros(0, 0), Block::zeros(0, 0)];
+                assert!(
+                    form_coarsely(&operator.prepared(), &mut coarse).is_none(),
+                    "{unit} {preprocessing:?}"
+                );
+                form(&operator.prepared(), &mut double);
+                assert_eq!(coarse, double);
+            }
+        }
+    }
+
+    #[test]
+    fn every_number_of_threads_gives_the_same_bits_in_single_precision() {
+        let values: Vec<f32> = crate::matrix::random_normal(4, 5000 * 20).iter().map(|x| *x as f32).collect();
+        let x: Matrix = Dense::new(values, 5000, 20).unwrap().into();
+        let bits = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let mut c = Block::zeros(0, 0);
+                form_coarsely(&operator(&x, Preprocessing::CENTER, None).prepared(), &mut c).unwrap();
+                c
+            })
+        };
+        let one = bits(1);
+        for threads in [2, 3, 5] {
+            assert_eq!(bits(threads), one, "{threads} threads");
         }
     }
 }

@@ -195,6 +195,12 @@ impl CovarianceOperator for Covariance<'_> {
         super::form::form(&self.prepared(), c);
         self.cancel.go_on()
     }
+
+    fn form_coarsely(&mut self, c: &mut Block) -> Result<f64, Error> {
+        let rounding = super::form::form_coarsely(&self.prepared(), c);
+        self.cancel.go_on()?;
+        Ok(rounding.unwrap_or_else(|| self.image_rounding()))
+    }
 }
 
 /// The rounding of products with dense f32 rows in f32 arithmetic, which they have unless rounding the means would move them

@@ -86,6 +86,18 @@ impl CovarianceOperator for InArithmetic<'_> {
     }
 
     fn form(&mut self, c: &mut Block) -> Result<(), Error> {
-        self.operator.form(c)
+        match self.always_coarse() {
+            None => self.operator.form(c),
+            // Its bound is below that of products, which sum over more rows.
+            Some(_) => self.operator.form_coarsely(c).map(|_| ()),
+        }
+    }
+
+    fn form_coarsely(&mut self, c: &mut Block) -> Result<f64, Error> {
+        if self.arithmetic == ArithmeticChoice::Auto {
+            return self.operator.form_coarsely(c);
+        }
+        self.form(c)?;
+        Ok(self.image_rounding())
     }
 }

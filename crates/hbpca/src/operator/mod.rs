@@ -137,6 +137,12 @@ pub trait CovarianceOperator {
         }
         Ok(())
     }
+
+    /// `c` ← C in the operator's cheaper arithmetic where it has one, in as many passes; returns a bound on ‖fl(C) − C‖.
+    fn form_coarsely(&mut self, c: &mut Block) -> Result<f64, Error> {
+        self.form(c)?;
+        Ok(self.image_rounding())
+    }
 }
 
 impl<O: CovarianceOperator + ?Sized> CovarianceOperator for &mut O {
@@ -178,5 +184,8 @@ impl<O: CovarianceOperator + ?Sized> CovarianceOperator for &mut O {
     }
     fn form(&mut self, c: &mut Block) -> Result<(), Error> {
         (**self).form(c)
+    }
+    fn form_coarsely(&mut self, c: &mut Block) -> Result<f64, Error> {
+        (**self).form_coarsely(c)
     }
 }

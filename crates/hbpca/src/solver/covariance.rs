@@ -6,21 +6,35 @@
 //! 3  W ← the k leading columns of U, images CW
 //! ```
 //!
-//! For k ≪ d line 2 is not a full decomposition but a few steps of `krylov` on C, which is then in cache. Dense data of fewer rows
-//! than columns is decomposed from AAᵀ, n×n, which has the same eigenvalues: three passes.
+//! For k ≪ d line 2 is not a full decomposition but a [Krylov space](super::formed) of C, which is then in cache. Dense data of fewer
+//! rows than columns is decomposed from AAᵀ, n×n, which has the same eigenvalues: three passes.
 //!
-//! Source: textbook. Choose it when d is small: everything about the spectrum is known after one pass. Cost: 1 pass, nd²
+//! Where the tolerance has room for it and the operator has cheaper arithmetic, line 1 yields Ĉ = C + E in that. The bound on E that
+//! rounding has is then far too large for the images, so that E is measured, by one more pass in full arithmetic: with W itself,
+//! which gives CW and new Ritz pairs, or, where these are many, with [random combinations](super::probe) of W, which bound ‖EW‖.
+//! Should that miss the tolerance, the next look forms C in full arithmetic.
+//!
+//! Source: textbook. Choose it when d is small: everything about the spectrum is known after one pass. Cost: 1 pass or 2, nd²
 //! flops and d² numbers of memory.
 
 use faer::{MatRef, Side};
 
-use super::{Krylov, KrylovSizes, Pairs, Solver};
-use crate::certificate::Next;
+use super::formed::{leading, solves_partially};
+use super::probe::{PROBES, Probes};
+use super::{Outlook, Pairs, Solver};
+use crate::certificate::{Next, ritz_values};
 use crate::linalg::{
-    beside, gram_of_blocks, product, product_of_block, random_complement, small_eigen, view,
+    beside, gram_of_blocks, product_of_block, random_complement, residual_norms, small_eigen, view,
 };
 use crate::operator::rounding_of_sum;
-use crate::{Archive, Block, CovarianceOperator, Driver, Error, Limits, RowSpectrum, Rows};
+use crate::{Archive, Block, CovarianceOperator, Error, Limits, RowSpectrum};
+
+/// The least tolerance for which C is formed in cheaper arithmetic: what f32 leaves of an eigenvector is rarely below its own unit.
+const LEAST_COARSE_TOL: f64 = f32::EPSILON as f64;
+/// How much of the tolerance the decomposition of C may use up.
+const SHARE_OF_TOL: f64 = 0.01;
+/// Passes of an attempt in cheaper arithmetic that fails: C, what it is worth, and C again.
+const PASSES_OF_ATTEMPT: f64 = 3.0;
 
 /// The k leading eigenvectors from C itself.
 #[derive(Clone, Debug)]
@@ -34,6 +48,14 @@ pub struct CovarianceSolver {
     passes: u64,
     /// What it may read.
     max_passes: f64,
+    /// Residuals that are enough, relative to θ₁.
+    tol: f64,
+    /// Seed of the probes.
+    seed: u64,
+    /// Whether the next look tries the operator's cheaper arithmetic.
+    coarse: bool,
+    /// Whether the pairs are those of a C in cheaper arithmetic, with measured rounding.
+    measured: bool,
 }
 
 impl CovarianceSolver {
@@ -49,63 +71,29 @@ impl CovarianceSolver {
             next: Next::Unknown,
             passes: 1,
             max_passes: f64::INFINITY,
+            tol: 0.0,
+            seed: 0,
+            coarse: false,
+            measured: false,
         })
     }
-}
 
-impl CovarianceSolver {
-    /// Decomposes AAᵀ of wide data only where a look may read so much.
+    /// Decomposes AAᵀ of wide data, and tries cheaper arithmetic, only where that may read so much.
     #[must_use]
     pub fn within(self, max_passes: f64) -> Self {
         Self { max_passes, ..self }
     }
-}
 
-/// Whether a few Krylov steps on C take less time than its full decomposition: measured at 784 columns, where they take half
-/// as long for 10 components and twice as long for 50.
-pub(crate) fn solves_partially(d: usize, k: usize) -> bool {
-    d >= 40 * k.max(10)
-}
+    /// Whether limits have room for an attempt in cheaper arithmetic.
+    pub(crate) fn tries_coarsely(limits: &Limits) -> bool {
+        limits.tol >= LEAST_COARSE_TOL && limits.max_passes >= PASSES_OF_ATTEMPT
+    }
 
-/// C in memory, as an operator of one row that weighs all.
-struct Formed {
-    c: Block,
-    trace: f64,
-    rounding: f64,
-}
-
-impl CovarianceOperator for Formed {
-    fn dim(&self) -> usize {
-        self.c.d()
-    }
-    fn n_rows(&self) -> usize {
-        1
-    }
-    fn sum_rows(&mut self, _rows: Rows<'_>, v: &Block, out: &mut Block) -> Result<(), Error> {
-        *out = product(view(&self.c), view(v));
-        Ok(())
-    }
-    fn total_variance(&self) -> f64 {
-        self.trace
-    }
-    fn image_rounding(&self) -> f64 {
-        self.rounding
-    }
-}
-
-impl CovarianceSolver {
-    /// The k leading pairs of a large C by a few Krylov steps on C itself, in cache, down to rounding.
-    fn leading_pairs(&mut self, c: Block, trace: f64) -> Result<(), Error> {
-        let d = c.d();
-        let mut formed = Formed { c, trace, rounding: rounding_of_sum(d) * trace };
-        let mut krylov = Krylov::new(d, self.k, KrylovSizes::suiting_formed(self.k), 0, None)?;
-        let limits = Limits { tol: 0.0, ..Limits::default() }; // ends where rounding does
-        let report = Driver::new(limits).run(&mut krylov, &mut formed)?;
-        self.vectors = report.vectors;
-        formed.apply(&self.vectors, &mut self.images)?;
-        super::sort_descending(&mut self.vectors, &mut self.images);
-        self.next = krylov.pairs().next;
-        Ok(())
+    /// Residuals of `tol`·θ₁ are enough: tries the operator's cheaper arithmetic first where it can be hoped to reach that; `seed`
+    /// is that of the probes which then measure its rounding.
+    #[must_use]
+    pub fn aiming_at(self, tol: f64, seed: u64) -> Self {
+        Self { coarse: tol >= LEAST_COARSE_TOL, tol, seed, ..self }
     }
 }
 
@@ -132,38 +120,31 @@ impl CovarianceSolver {
     }
 }
 
-impl Solver for CovarianceSolver {
-    fn name(&self) -> &'static str {
-        "covariance"
+impl CovarianceSolver {
+    /// The k leading pairs of a large C, down to rounding or far below the tolerance; whether that was possible.
+    fn leading_pairs(&mut self, c: &Block, trace: f64) -> Result<bool, Error> {
+        let (d, k) = (c.d(), self.k);
+        if !solves_partially(d, k) {
+            return Ok(false);
+        }
+        let Some(found) = leading(c, k, SHARE_OF_TOL * self.tol, rounding_of_sum(d) * trace)? else {
+            return Ok(false);
+        };
+        (self.vectors, self.images) = (found.vectors, found.images);
+        super::sort_descending(&mut self.vectors, &mut self.images);
+        self.next = found.next.map_or(Next::Unknown, Next::Estimated);
+        Ok(true)
     }
 
-    fn n_components(&self) -> usize {
-        self.k
-    }
-
-    fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        let (d, k) = (operator.dim(), self.k);
-        if self.max_passes >= (RowSpectrum::PASSES + 1) as f64
-            && let Some(found) = operator.spectrum_from_rows(k)?
-        {
-            return self.take(&found, operator);
-        }
-        let mut c = Block::zeros(0, 0);
-        operator.form(&mut c)?; // 1
-        self.passes = operator.passes_to_form();
-        let trace = operator.total_variance();
-        // ‖C‖_F ≤ trace C bounds the rounding of the small product; both eigen-solves are backward stable with the same size.
-        self.image_error = operator.image_rounding() + 2.0 * rounding_of_sum(d) * trace;
-        if solves_partially(d, k) {
-            return self.leading_pairs(c, trace); // 2, 3
-        }
-        // 2; eigenvalues ascend. Scaling to trace 1 keeps tiny and huge data within the solver's range.
+    /// All pairs of C by a full decomposition, of which k are kept; `rounding` is that of C.
+    fn all_pairs(&mut self, mut c: Block, trace: f64, rounding: f64) -> Result<(), Error> {
+        let (d, k) = (c.d(), self.k);
+        // Eigenvalues ascend. Scaling to trace 1 keeps tiny and huge data within the solver's range.
         let scale = if trace > 0.0 { trace } else { 1.0 };
         c.scale(1.0 / scale);
         let matrix = MatRef::from_row_major_slice(c.values(), d, d);
         let eigen =
             matrix.self_adjoint_eigen(Side::Lower).map_err(|e| Error::Source(format!("{e:?}").into()))?;
-        // 3
         let (u, lambda) = (eigen.U(), eigen.S());
         for c in 0..k {
             for j in 0..d {
@@ -178,16 +159,94 @@ impl Solver for CovarianceSolver {
             }
         }
         super::sort_descending(&mut self.vectors, &mut self.images);
-        self.next =
-            if k < d { Next::Proved(lambda[d - 1 - k] * scale + self.image_error) } else { Next::Nothing };
+        self.next = if k < d { Next::Proved(lambda[d - 1 - k] * scale + rounding) } else { Next::Nothing };
         Ok(())
+    }
+
+    /// How far the images are from CW, measured in a pass in full arithmetic.
+    fn measure(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
+        let (d, k, trace) = (operator.dim(), self.k, operator.total_variance());
+        let mut exact = Block::zeros(d, k.min(PROBES));
+        if k <= PROBES {
+            operator.apply(&self.vectors, &mut exact)?;
+            let (_, turn) = small_eigen(&gram_of_blocks(&self.vectors, &exact))?;
+            self.vectors = product_of_block(&self.vectors, turn.as_ref());
+            self.images = product_of_block(&exact, turn.as_ref());
+            super::sort_descending(&mut self.vectors, &mut self.images);
+            self.image_error = operator.image_rounding() + rounding_of_sum(k) * trace;
+        } else {
+            let probes = Probes::of(&self.vectors, self.seed);
+            operator.apply(&probes.combined, &mut exact)?;
+            let combining = 2.0 * rounding_of_sum(k) * trace;
+            let off = probes.bound(&self.images, exact, operator.image_rounding() + combining);
+            self.image_error = off + rounding_of_sum(d) * trace;
+        }
+        Ok(())
+    }
+}
+
+impl Solver for CovarianceSolver {
+    fn name(&self) -> &'static str {
+        "covariance"
+    }
+
+    fn n_components(&self) -> usize {
+        self.k
+    }
+
+    fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
+        let (d, k) = (operator.dim(), self.k);
+        self.measured = false;
+        if self.max_passes >= (RowSpectrum::PASSES + 1) as f64
+            && let Some(found) = operator.spectrum_from_rows(k)?
+        {
+            return self.take(&found, operator);
+        }
+        let mut c = Block::zeros(0, 0);
+        // 1
+        let rounding = if self.coarse && self.max_passes >= PASSES_OF_ATTEMPT {
+            operator.form_coarsely(&mut c)?
+        } else {
+            operator.form(&mut c)?;
+            operator.image_rounding()
+        };
+        self.passes = operator.passes_to_form();
+        let trace = operator.total_variance();
+        // ‖C‖_F ≤ trace C bounds the rounding of the small product; both eigen-solves are backward stable with the same size.
+        self.image_error = rounding + 2.0 * rounding_of_sum(d) * trace;
+        // 2, 3
+        if !self.leading_pairs(&c, trace)? {
+            self.all_pairs(c, trace, self.image_error)?;
+        }
+        if rounding > operator.image_rounding() {
+            self.measured = true;
+            self.measure(operator)?;
+        }
+        Ok(())
+    }
+
+    fn outlook(&self) -> Option<Outlook> {
+        let worst =
+            |most: f64, residual: f64| if most.is_nan() || residual <= most { most } else { residual };
+        self.measured.then(|| {
+            let theta = ritz_values(&self.vectors, &self.images);
+            let residuals = residual_norms(&self.vectors, &self.images, &theta);
+            Outlook {
+                theta: theta[0],
+                residual: residuals.into_iter().fold(0.0, worst),
+                image_error: self.image_error,
+                clears_up: true,
+            }
+        })
     }
 
     fn pairs(&mut self) -> Pairs<'_> {
         Pairs { vectors: &self.vectors, images: &self.images, image_error: self.image_error, next: self.next }
     }
 
+    /// Asked for more than the last look gave: full arithmetic.
     fn step(&mut self, _operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
+        self.coarse = false;
         Ok(())
     }
 
@@ -200,6 +259,8 @@ impl Solver for CovarianceSolver {
         archive.block("images", &mut self.images)?;
         archive.number("image_error", &mut self.image_error)?;
         archive.part("next", |archive| self.next.archive(archive))?;
-        archive.count("passes", &mut self.passes)
+        archive.count("passes", &mut self.passes)?;
+        archive.flag("coarse", &mut self.coarse)?;
+        archive.flag("measured", &mut self.measured)
     }
 }

@@ -45,13 +45,6 @@ impl KrylovSizes {
         Self { block: 8, memory: (3 * k).max(96) }
     }
 
-    /// Sizes that suit k components of a matrix that is itself in memory: a product costs little, so that the block holds
-    /// all k and repeated eigenvalues need no search.
-    pub fn suiting_formed(k: usize) -> Self {
-        let block = (k + k / 2).clamp(8, 32).max(k);
-        Self { block, memory: (4 * k).max(12 * block) }
-    }
-
     /// Sizes that suit k components of compressed rows, whose products cost nearly as much for each further vector as for the
     /// first: a narrow block of as many as fill a register, and a short memory, because the vectors of the basis are longer
     /// than the rows.

@@ -6,22 +6,25 @@
 mod anchored;
 mod basis;
 mod covariance;
+mod formed;
 mod krylov;
 mod lanczos;
 mod oja;
 mod power;
 mod power_m;
+mod probe;
 mod vr_hb_power;
 mod vr_pca;
 mod vr_power_m;
 
 pub use anchored::{Anchored, AnchoredSizes};
 pub use covariance::CovarianceSolver;
-pub(crate) use covariance::solves_partially;
+pub(crate) use formed::{size_of_basis, solves_partially, vectors_kept};
 pub use krylov::{Krylov, KrylovSizes};
 pub use oja::Oja;
 pub use power::Power;
 pub use power_m::PowerM;
+pub(crate) use probe::PROBES as MOST_MEASURED;
 pub use vr_hb_power::{Epoch, VrHbPower};
 pub use vr_pca::VrPca;
 pub use vr_power_m::VrPowerM;

@@ -1,7 +1,7 @@
 //! What data on disk and the solvers need, in bytes and in seconds.
 
 use crate::matrix::RowChunks;
-use crate::solver::{KrylovSizes, solves_partially};
+use crate::solver::{solves_partially, vectors_kept};
 
 /// What a device reads and a small machine multiplies, where only their ratio decides: bytes and multiply-adds a second.
 const READ_RATE: f64 = 1e9;
@@ -57,9 +57,8 @@ impl Facts {
     pub(super) fn covariance(&self, k: usize) -> Needs {
         let square = self.vector().saturating_mul(self.d as u64);
         let decomposed = if solves_partially(self.d, k) { 1 } else { 5 };
-        let sizes = KrylovSizes::suiting_formed(k);
-        let krylov = self.vector() * (2 * (sizes.memory.min(self.d) + sizes.block)) as u64;
-        self.needs(square.saturating_mul(decomposed).saturating_add(krylov), square)
+        let kept = self.vector() * vectors_kept(self.d, k) as u64;
+        self.needs(square.saturating_mul(decomposed).saturating_add(kept), square)
     }
 
     /// Seconds of a pass that multiplies with p vectors.
