@@ -350,7 +350,7 @@ mod tests {
     fn kinds() -> Vec<(&'static str, Vec<f32>)> {
         let (n, d) = (700, 37);
         let normal = crate::matrix::random_normal(3, n * d);
-        let column = |at: usize| 0.9_f64.powi((at % d) as i32);
+        let column = |at: usize| 0.9_f64.powf((at % d) as f64);
         let with = |level: f64, unit: f64| {
             let value = |(at, x): (usize, &f64)| ((x * column(at) + level) * unit) as f32;
             normal.iter().enumerate().map(value).collect::<Vec<f32>>()
@@ -385,7 +385,7 @@ mod tests {
 
     #[test]
     fn sums_in_single_precision_err_by_no_more_than_stated_and_by_more_than_in_double() {
-        let weights: Vec<f64> = (0..700).map(|l| (l % 5) as f64).collect();
+        let weights: Vec<f64> = (0..700).map(|l| f64::from(l % 5)).collect();
         for (kind, values) in kinds() {
             let x: Matrix = Dense::new(values, 700, 37).unwrap().into();
             for preprocessing in EVERY {

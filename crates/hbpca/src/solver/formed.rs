@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn leading_pairs_are_those_of_the_spectrum() {
-        let lambda: Vec<f64> = (0..400).map(|i| 1.0 / (1.0 + i as f64)).collect();
+        let lambda: Vec<f64> = (0..400).map(|i| 1.0 / (1.0 + f64::from(i))).collect();
         let c = with_spectrum(&lambda);
         for k in [1, 10] {
             let found = leading(&c, k, 1e-9, 1e-13).unwrap().unwrap();
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn more_copies_than_the_block_holds_are_left_to_a_full_decomposition() {
-        let mut lambda: Vec<f64> = (0..400).map(|i| 1.0 / (2.0 + i as f64)).collect();
+        let mut lambda: Vec<f64> = (0..400).map(|i| 1.0 / (2.0 + f64::from(i))).collect();
         lambda[..12].fill(1.0);
         assert!(leading(&with_spectrum(&lambda), 15, 1e-9, 1e-13).unwrap().is_none());
         lambda[3..12].iter_mut().enumerate().for_each(|(i, x)| *x = 0.9 - 0.01 * i as f64);
