@@ -62,9 +62,11 @@ impl Values {
         }
     }
 
-    /// Adds `more` at the end; f32 meeting f64 becomes f64.
+    /// Adds `more` at the end, without copying it when it comes first and nobody made room; f32 meeting f64 becomes f64.
     pub(crate) fn append(&mut self, more: Self) {
         match (&mut *self, more) {
+            (Self::F32(all), Self::F32(more)) if all.capacity() == 0 => *all = more,
+            (Self::F64(all), Self::F64(more)) if all.capacity() == 0 => *all = more,
             (Self::F32(all), Self::F32(more)) => all.extend_from_slice(&more),
             (Self::F64(all), Self::F64(more)) => all.extend_from_slice(&more),
             (Self::F64(all), Self::F32(more)) => all.extend(more.into_iter().map(f64::from)),
@@ -270,6 +272,15 @@ mod tests {
         all.append(Values::F64(vec![0.1]));
         all.append(Values::F32(vec![2.0]));
         assert_eq!(all, Values::F64(vec![0.5, 1.5, 0.1, 2.0]));
+    }
+
+    #[test]
+    fn what_comes_first_is_not_copied() {
+        let more = vec![1.5_f32; 9];
+        let place = more.as_ptr();
+        let mut all = Values::F32(Vec::new());
+        all.append(Values::F32(more));
+        assert!(matches!(&all, Values::F32(x) if x.as_ptr() == place));
     }
 
     #[test]

@@ -132,12 +132,13 @@ impl Gather {
     pub(crate) fn add(
         &mut self,
         block: RowBlock,
-        numbering: Numbering,
+        stated: &Stated,
         part: &str,
         rows_before: usize,
     ) -> Result<(), ReadError> {
+        let numbering = stated.numbering;
         self.shape.add(&block, numbering, part)?;
-        let block = checked(block, self.precision, part, rows_before)?;
+        let block = if stated.finite { block } else { checked(block, self.precision, part, rows_before)? };
         let labels_so_far = self.labels.as_ref().map_or(0, Labels::len);
         if let Some(labels) = block.labels
             && labels_so_far + labels.len() == self.shape.n_rows
@@ -173,12 +174,13 @@ impl Gather {
             }
         }
         let wrong = |error: hbpca::Error| ReadError::malformed(file, error.to_string());
+        // Every value was checked when it came.
         let matrix = match (self.shape.sparse, self.values) {
             (Some(true), Values::F32(x)) => {
-                Csr::new(d, self.row_starts, self.columns, x).map_err(wrong)?.into()
+                Csr::deferring_finite_check(d, self.row_starts, self.columns, x).map_err(wrong)?.into()
             }
             (Some(true), Values::F64(x)) => {
-                Csr::new(d, self.row_starts, self.columns, x).map_err(wrong)?.into()
+                Csr::deferring_finite_check(d, self.row_starts, self.columns, x).map_err(wrong)?.into()
             }
             (_, Values::F32(x)) => Dense::deferring_finite_check(Cow::Owned(x), n, d).map_err(wrong)?.into(),
             (_, Values::F64(x)) => Dense::deferring_finite_check(Cow::Owned(x), n, d).map_err(wrong)?.into(),
@@ -237,27 +239,27 @@ mod tests {
     #[test]
     fn entries_that_are_not_finite_are_placed() {
         let mut all = Gather::new(Precision::Auto);
-        all.add(dense(2, &[1.0, 2.0]), Numbering::FromZero, "f", 0).unwrap();
-        let error = all.add(dense(2, &[1.0, f64::NAN]), Numbering::FromZero, "f", 1).unwrap_err();
+        all.add(dense(2, &[1.0, 2.0]), &Stated::default(), "f", 0).unwrap();
+        let error = all.add(dense(2, &[1.0, f64::NAN]), &Stated::default(), "f", 1).unwrap_err();
         assert!(error.to_string().starts_with("f: row 2, column 2 holds NaN"));
     }
 
     #[test]
     fn values_too_large_for_single_precision_are_refused() {
         let mut all = Gather::new(Precision::F32);
-        let error = all.add(dense(1, &[1e300]), Numbering::FromZero, "f", 0).unwrap_err();
+        let error = all.add(dense(1, &[1e300]), &Stated::default(), "f", 0).unwrap_err();
         assert!(error.to_string().contains("does not fit single precision"));
     }
 
     #[test]
     fn parts_must_agree() {
         let mut all = Gather::new(Precision::Auto);
-        all.add(dense(2, &[1.0, 2.0]), Numbering::FromZero, "a", 0).unwrap();
-        let error = all.add(dense(3, &[1.0, 2.0, 3.0]), Numbering::FromZero, "b", 0).unwrap_err();
+        all.add(dense(2, &[1.0, 2.0]), &Stated::default(), "a", 0).unwrap();
+        let error = all.add(dense(3, &[1.0, 2.0, 3.0]), &Stated::default(), "b", 0).unwrap_err();
         assert!(error.to_string().starts_with("b: 3 columns, but the parts before it have 2"));
         let layout = Layout::Sparse { row_ends: vec![1], columns: vec![0] };
         let sparse = RowBlock { layout, values: Values::F64(vec![1.0]), labels: None };
-        let error = all.add(sparse, Numbering::FromZero, "c", 0).unwrap_err();
+        let error = all.add(sparse, &Stated::default(), "c", 0).unwrap_err();
         assert!(error.to_string().starts_with("c: dense and sparse parts"));
     }
 }

@@ -164,7 +164,7 @@ impl Part {
         let counted = Counted { inner: Cursor::new(magic).chain(raw), counter: Arc::clone(counter) };
         let mut plain: Box<dyn Read + Send> = match compression {
             None => Box::new(counted),
-            Some(how) => how.decompress(BufReader::with_capacity(1 << 18, counted)).map_err(refused)?,
+            Some(how) => how.decompress(BufReader::with_capacity(1 << 16, counted)).map_err(refused)?,
         };
         let head = take_head(&mut plain, HEAD).map_err(refused)?;
         let format = options

@@ -68,20 +68,21 @@ fn gather_parts(parts: Vec<Part>, options: &ReadOptions) -> Result<Data, ReadErr
 
 /// Adds all rows of a part; while some are added, the next are read.
 fn gather_part(gather: &mut Gather, source: &mut OpenSource) -> Result<(), ReadError> {
-    let numbering = source.rows.stated().numbering;
+    let stated = source.rows.stated();
     let name = &source.name;
     let mut rows_before = 0;
     let mut add = |gather: &mut Gather, blocks: Vec<RowBlock>| {
         for block in blocks {
             let n_rows = block.n_rows();
-            gather.add(block, numbering, name, rows_before)?;
+            gather.add(block, &stated, name, rows_before)?;
             rows_before += n_rows;
         }
         Ok(())
     };
     let mut blocks = source.rows.next_blocks()?;
     while !blocks.is_empty() {
-        let (added, next) = rayon::join(|| add(gather, blocks), || source.rows.next_blocks());
+        // What is read next is what all would wait for, so this thread goes on with it and leaves the rest to others.
+        let (next, added) = rayon::join(|| source.rows.next_blocks(), || add(gather, blocks));
         added?;
         blocks = next?;
     }

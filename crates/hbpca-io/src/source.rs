@@ -27,6 +27,8 @@ pub struct Stated {
     pub column_names: Option<Vec<String>>,
     /// How sparse columns are numbered.
     pub numbering: Numbering,
+    /// Whether the reader refuses whatever is not finite as it goes.
+    pub finite: bool,
 }
 
 /// A file's rows, some at a time, in bounded memory where the format permits it.

@@ -6,6 +6,7 @@
 
 mod dialect;
 mod parse;
+mod plain;
 mod write;
 
 pub(crate) use write::CsvSink;
@@ -13,7 +14,7 @@ pub(crate) use write::CsvSink;
 use dialect::{Dialect, is_number, records};
 use parse::Plan;
 
-use crate::block::RowBlock;
+use crate::block::{RowBlock, Values};
 use crate::input::Opened;
 use crate::roles::{Role, roles, text_column};
 use crate::source::{RowSource, Stated};
@@ -26,12 +27,14 @@ pub(crate) struct CsvSource {
     plan: Plan,
     precision: Precision,
     column_names: Option<Vec<String>>,
+    /// Whether doubles were met.
+    met_doubles: bool,
 }
 
 impl CsvSource {
     pub(crate) fn open(opened: Opened, options: &ReadOptions) -> Result<Self, ReadError> {
         let name = opened.name;
-        let mut text = TextChunks::new(&name, opened.stream, RecordEnd::Line);
+        let mut text = TextChunks::new(&name, opened.stream, opened.size);
         let head = text.peek()?;
         let mark = if head.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
         let quoted = head.contains(&b'"');
@@ -62,7 +65,7 @@ impl CsvSource {
         }
         text.skip(skipped);
         let column_names = names.map(|names| plan.chosen_names(&names));
-        Ok(Self { text, plan, precision: options.precision, column_names })
+        Ok(Self { text, plan, precision: options.precision, column_names, met_doubles: false })
     }
 }
 
@@ -71,13 +74,19 @@ impl RowSource for CsvSource {
         Stated {
             n_columns: Some(self.plan.n_values()),
             column_names: self.column_names.clone(),
+            // Rounded to single precision, a finite number may become infinite.
+            finite: self.precision != Precision::F32,
             ..Stated::default()
         }
     }
 
     fn next_blocks(&mut self) -> Result<Vec<RowBlock>, ReadError> {
-        let (plan, precision) = (&self.plan, self.precision);
-        self.text.parse(|piece| parse::parse_piece(piece, plan, precision))
+        let (plan, precision, doubles) = (&self.plan, self.precision, self.met_doubles);
+        let blocks = self.text.parse_into(<[usize]>::to_vec, |piece, n_lines| {
+            parse::parse_piece(piece, n_lines, plan, precision, doubles)
+        })?;
+        self.met_doubles |= blocks.iter().any(|block| matches!(block.values, Values::F64(_)));
+        Ok(blocks)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Lines of delimited text into rows of numbers.
 
 use super::dialect::Dialect;
+use super::plain::plain_fields;
 use crate::Precision;
 use crate::block::{Labels, RowBlock, Values};
 use crate::roles::Role;
-use crate::text::{Fault, digits, number};
+use crate::text::{Fault, Stored, number};
 
 /// What to do with each line.
 pub(crate) struct Plan {
@@ -15,8 +16,8 @@ pub(crate) struct Plan {
     has_label: bool,
     /// Whether values are met in the order of the matrix's columns.
     ascending: bool,
-    /// Whether four values in a row start at this field, none of them the last field, and a byte delimits them.
-    four_values: Vec<bool>,
+    /// How many values follow each other from each field on, the last field left out, where a byte delimits them.
+    runs: Vec<usize>,
 }
 
 impl Plan {
@@ -27,18 +28,15 @@ impl Plan {
             .collect();
         let ascending = slots.windows(2).all(|pair| pair[0] < pair[1]);
         let has_label = roles.contains(&Role::Label);
-        // Blanks may come in runs; every other delimiter is one byte.
-        let looks_ahead = ascending && dialect.delimiter != b' ';
-        let is_value = |role: &Role| matches!(role, Role::Value(_));
-        let four_values = (0..roles.len())
-            .map(|j| looks_ahead && j + 4 < roles.len() && roles[j..j + 4].iter().all(is_value))
-            .collect();
-        Self { dialect, names, n_values: slots.len(), has_label, ascending, four_values, roles }
-    }
-
-    #[inline]
-    fn four_values_from(&self, j: usize) -> bool {
-        self.four_values[j]
+        // Blanks may come in numbers; every other delimiter is one byte.
+        let one_byte = ascending && dialect.delimiter != b' ';
+        let mut runs = vec![0; roles.len()];
+        for j in (0..roles.len().saturating_sub(1)).rev() {
+            if one_byte && matches!(roles[j], Role::Value(_)) {
+                runs[j] = runs[j + 1] + 1;
+            }
+        }
+        Self { dialect, names, n_values: slots.len(), has_label, ascending, runs, roles }
     }
 
     /// d.
@@ -66,73 +64,123 @@ impl Plan {
     }
 }
 
-/// The rows of a piece of whole lines.
-pub(super) fn parse_piece(piece: &[u8], plan: &Plan, precision: Precision) -> Result<RowBlock, Fault> {
-    let mut rows = Rows {
-        plan,
-        precision,
-        values: Vec::with_capacity(piece.len() / 4),
-        row: vec![0.0; if plan.ascending { 0 } else { plan.n_values }],
-        labels: Labels::Numbers(Vec::new()),
-    };
-    let mut i = 0;
-    while i < piece.len() {
-        let first = plan.dialect.skip_blanks(piece, i);
-        match piece.get(first) {
-            None | Some(b'\n') => i = first + 1,
-            Some(b'#') if first == i => {
-                i = memchr::memchr(b'\n', &piece[first..]).map_or(piece.len(), |k| first + k + 1);
-            }
-            Some(_) => i = rows.line(piece, first)?,
+/// The rows of a piece of `n_lines` whole lines.
+///
+/// Values are single where that loses nothing and nothing else was asked for. Pieces of which most will not be are
+/// read as double at once if they are `expected_double`, which changes nothing else.
+pub(super) fn parse_piece(
+    piece: &[u8],
+    n_lines: usize,
+    plan: &Plan,
+    precision: Precision,
+    expected_double: bool,
+) -> Result<RowBlock, Fault> {
+    let (values, labels) = if precision != Precision::F64 && !expected_double {
+        match Rows::<f32>::read(piece, n_lines, plan, precision) {
+            Ok((values, labels)) => (Values::F32(values), labels),
+            Err(Stop::Fault(fault)) => return Err(fault),
+            Err(Stop::Inexact) => doubles(piece, n_lines, plan, precision)?,
         }
-    }
-    let values = Values::from_text(rows.values, precision);
-    Ok(RowBlock { labels: plan.has_label.then_some(rows.labels), ..RowBlock::dense(plan.n_values, values) })
+    } else {
+        doubles(piece, n_lines, plan, precision)?
+    };
+    Ok(RowBlock { labels: plan.has_label.then_some(labels), ..RowBlock::dense(plan.n_values, values) })
 }
 
-struct Rows<'a> {
+fn doubles(
+    piece: &[u8],
+    n_lines: usize,
+    plan: &Plan,
+    precision: Precision,
+) -> Result<(Values, Labels), Fault> {
+    match Rows::<f64>::read(piece, n_lines, plan, precision) {
+        Ok((values, labels)) => Ok((Values::from_text(values, precision), labels)),
+        Err(Stop::Fault(fault)) => Err(fault),
+        Err(Stop::Inexact) => unreachable!("a double holds every number that is read"),
+    }
+}
+
+/// Why a piece was not read to its end.
+enum Stop {
+    Fault(Fault),
+    /// The type does not hold a value exactly.
+    Inexact,
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+struct Rows<'a, T> {
     plan: &'a Plan,
     precision: Precision,
-    values: Vec<f64>,
+    values: Vec<T>,
     /// The current row, when values must be put in another order.
-    row: Vec<f64>,
+    row: Vec<T>,
     labels: Labels,
 }
 
-impl Rows<'_> {
+impl<'a, T: Stored> Rows<'a, T> {
+    fn read(
+        piece: &[u8],
+        n_lines: usize,
+        plan: &'a Plan,
+        precision: Precision,
+    ) -> Result<(Vec<T>, Labels), Stop> {
+        // A field takes two bytes, so that lines without data take no more memory than they are long.
+        let room = n_lines.saturating_mul(plan.n_values).min(piece.len() / 2 + 1);
+        let mut rows = Self {
+            plan,
+            precision,
+            values: Vec::with_capacity(room),
+            row: vec![T::default(); if plan.ascending { 0 } else { plan.n_values }],
+            labels: Labels::Numbers(Vec::new()),
+        };
+        let mut i = 0;
+        while i < piece.len() {
+            let first = plan.dialect.skip_blanks(piece, i);
+            match piece.get(first) {
+                None | Some(b'\n') => i = first + 1,
+                Some(b'#') if first == i => {
+                    i = memchr::memchr(b'\n', &piece[first..]).map_or(piece.len(), |k| first + k + 1);
+                }
+                Some(_) => i = rows.line(piece, first)?,
+            }
+        }
+        Ok((rows.values, rows.labels))
+    }
+
     /// Reads the line that starts at `i` and says where the next one does.
     #[inline]
-    fn line(&mut self, piece: &[u8], mut i: usize) -> Result<usize, Fault> {
+    fn line(&mut self, piece: &[u8], mut i: usize) -> Result<usize, Stop> {
         let dialect = self.plan.dialect;
         let start = i;
         let last = self.plan.roles.len() - 1;
         let mut j = 0;
-        let mut after_single = false;
         loop {
-            // Single digits come in company (indicators, grades, counts): one after another is worth a look ahead.
-            if after_single
-                && self.plan.four_values_from(j)
-                && let Some(four) = digits::word(piece, i)
-                    .and_then(|word| digits::four_single_digits(word, dialect.delimiter))
-            {
-                self.values.extend(four.map(f64::from));
-                i += 8;
-                j += 4;
-                continue;
+            let run = self.plan.runs[j];
+            if run > 0 {
+                let before = self.values.len();
+                i = plain_fields(piece, i, run, dialect.delimiter, &mut self.values);
+                j += self.values.len() - before;
             }
             let end = match self.plan.roles[j] {
                 Role::Value(slot) => self.value(piece, i, j, slot)?,
                 Role::Skip => dialect.field(piece, i).end,
                 Role::Label => self.label(piece, i),
             };
-            after_single = end - i == 1;
             match dialect.next_field(piece, end) {
                 Some(next) if j < last => i = next,
                 None if j == last => {
                     self.values.extend_from_slice(&self.row);
+                    if piece.get(end) == Some(&b'\n') {
+                        return Ok(end + 1);
+                    }
                     return Ok(memchr::memchr(b'\n', &piece[end..]).map_or(piece.len(), |k| end + k + 1));
                 }
-                _ => return Err(self.ragged(piece, start)),
+                _ => return Err(self.ragged(piece, start).into()),
             }
             j += 1;
         }
@@ -140,12 +188,12 @@ impl Rows<'_> {
 
     /// Reads the number in the field that starts at `i` and says where the field ends.
     #[inline(always)]
-    fn value(&mut self, piece: &[u8], i: usize, j: usize, slot: usize) -> Result<usize, Fault> {
+    fn value(&mut self, piece: &[u8], i: usize, j: usize, slot: usize) -> Result<usize, Stop> {
         let dialect = self.plan.dialect;
         if let Some((value, end)) = number::parse(piece, i)
             && dialect.ends_at(piece, end)
         {
-            self.push(value, slot, &piece[i..end]);
+            self.push(value, slot, &piece[i..end])?;
             return Ok(end);
         }
         self.odd_value(piece, i, j, slot)
@@ -153,25 +201,31 @@ impl Rows<'_> {
 
     /// Reads a number with blanks or quotes around it.
     #[cold]
-    fn odd_value(&mut self, piece: &[u8], i: usize, j: usize, slot: usize) -> Result<usize, Fault> {
+    fn odd_value(&mut self, piece: &[u8], i: usize, j: usize, slot: usize) -> Result<usize, Stop> {
         let dialect = self.plan.dialect;
         let start = dialect.skip_blanks(piece, i);
         let field = dialect.field(piece, i);
         match number::parse(&field.text, 0) {
-            Some((value, end)) if end == field.text.len() => self.push(value, slot, &field.text),
+            Some((value, end)) if end == field.text.len() => self.push(value, slot, &field.text)?,
             _ => {
                 let complaint = number::complaint(&field.text);
-                return Err(Fault::new(start, format!("{}: {complaint}", self.plan.describe(j))));
+                return Err(Fault::new(start, format!("{}: {complaint}", self.plan.describe(j))).into());
             }
         }
         Ok(field.end)
     }
 
     #[inline]
-    fn push(&mut self, value: f64, slot: usize, token: &[u8]) {
+    fn push(&mut self, value: f64, slot: usize, token: &[u8]) -> Result<(), Stop> {
         let value =
             if self.precision == Precision::F32 { f64::from(number::to_f32(value, token)) } else { value };
-        if self.plan.ascending { self.values.push(value) } else { self.row[slot] = value }
+        let value = T::exactly(value).ok_or(Stop::Inexact)?;
+        if self.plan.ascending {
+            self.values.push(value);
+        } else {
+            self.row[slot] = value;
+        }
+        Ok(())
     }
 
     fn label(&mut self, piece: &[u8], i: usize) -> usize {

@@ -1,4 +1,5 @@
 use hbpca::Matrix;
+use proptest::prelude::*;
 
 use crate::{ColumnRef, Data, Format, HeaderLine, Labels, Precision, ReadError, ReadOptions, read_bytes};
 
@@ -186,5 +187,46 @@ fn single_digits_are_fields_like_any_other() {
             "{}",
             ragged(fields)
         );
+    }
+}
+
+#[test]
+fn what_becomes_infinite_in_single_precision_is_refused() {
+    let single = ReadOptions { precision: Precision::F32, ..ReadOptions::default() };
+    let text = read_with("1,2\n3,1e39\n", &single).unwrap_err().to_string();
+    assert!(text.contains("row 2, column 2 holds inf"), "{text}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Columns in another order take the way for any field, one by one. Both ways must find the same values, or the
+    /// same fault in the same place.
+    #[test]
+    fn runs_of_plain_fields_mean_what_their_fields_mean(
+        rows in proptest::collection::vec(
+            proptest::collection::vec("[0-9]|[0-9]|[0-9]|[0-9]{1,8}|-[0-9]{1,7}|-?[0-9]{1,4}\\.[0-9]{0,3}(e[0-9])?| [0-9]+ ", 21),
+            1..40,
+        ),
+        odd in proptest::option::of((0_usize..1500, 0_usize..21, "[0-9x,. \"-]{0,3}")),
+        line_end in "\n|\r\n",
+    ) {
+        // Several pieces, so that every kind of field also meets the end of one.
+        let mut lines: Vec<Vec<String>> = rows.iter().cycle().take(1500).cloned().collect();
+        if let Some((l, j, field)) = odd {
+            lines[l][j] = field;
+        }
+        let text: String = lines.iter().map(|fields| fields.join(",") + &line_end).collect();
+        let options = |columns| ReadOptions { columns, header: HeaderLine::Absent, ..ReadOptions::default() };
+        let backwards: Vec<ColumnRef> = (0..21).rev().map(ColumnRef::Index).collect();
+        match (read_with(&text, &options(None)), read_with(&text, &options(Some(backwards)))) {
+            (Ok(runs), Ok(single_fields)) => {
+                let (runs, mut single_fields) = (values(&runs), values(&single_fields));
+                single_fields.iter_mut().for_each(|row| row.reverse());
+                prop_assert_eq!(runs, single_fields);
+            }
+            (Err(runs), Err(single_fields)) => prop_assert_eq!(runs.to_string(), single_fields.to_string()),
+            (runs, single_fields) => prop_assert!(false, "{:?} but {:?}", runs.err(), single_fields.err()),
+        }
     }
 }

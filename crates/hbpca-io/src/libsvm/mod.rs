@@ -10,7 +10,7 @@ pub(crate) use write::LibsvmSink;
 use crate::block::{Labels, Layout, RowBlock, Values};
 use crate::input::Opened;
 use crate::source::{Numbering, RowSource, Stated};
-use crate::text::{Fault, RecordEnd, TextChunks, digits, number};
+use crate::text::{Fault, TextChunks, digits, number};
 use crate::{Precision, ReadError, ReadOptions};
 
 /// The rows of a LIBSVM file.
@@ -23,7 +23,7 @@ pub(crate) struct LibsvmSource {
 
 impl LibsvmSource {
     pub(crate) fn open(opened: Opened, options: &ReadOptions) -> Self {
-        let text = TextChunks::new(&opened.name, opened.stream, RecordEnd::Line);
+        let text = TextChunks::new(&opened.name, opened.stream, opened.size);
         let highest = options.n_columns.map_or(u32::MAX, |d| u32::try_from(d).unwrap_or(u32::MAX));
         Self { text, highest_index: highest, n_columns: options.n_columns, precision: options.precision }
     }
@@ -31,7 +31,9 @@ impl LibsvmSource {
 
 impl RowSource for LibsvmSource {
     fn stated(&self) -> Stated {
-        Stated { n_columns: self.n_columns, numbering: Numbering::FromZeroOrOne, ..Stated::default() }
+        // Rounded to single precision, a finite number may become infinite.
+        let finite = self.precision != Precision::F32;
+        Stated { n_columns: self.n_columns, numbering: Numbering::FromZeroOrOne, finite, ..Stated::default() }
     }
 
     fn next_blocks(&mut self) -> Result<Vec<RowBlock>, ReadError> {

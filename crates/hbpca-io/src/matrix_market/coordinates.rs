@@ -7,7 +7,7 @@ use super::header::{Header, Symmetry, coordinate};
 use super::listed::{Parsed, Place};
 use super::{next_line, rounded, skip_blanks, word};
 use crate::Precision;
-use crate::text::{Fault, digits, number, token};
+use crate::text::{Fault, Stored, digits, number, scientific};
 
 /// Parses a piece of whole lines into its place.
 pub(super) fn parse(
@@ -33,27 +33,6 @@ pub(super) fn parse(
         }
     }
     Ok(Parsed { runs: state.runs, n_entries: state.n_entries, doubles, length: piece.len() })
-}
-
-/// A type of value in memory.
-trait Stored: Copy {
-    /// The value, if the type holds it exactly.
-    fn exactly(value: f64) -> Option<Self>;
-}
-
-impl Stored for f64 {
-    #[inline(always)]
-    fn exactly(value: f64) -> Option<Self> {
-        Some(value)
-    }
-}
-
-impl Stored for f32 {
-    #[inline(always)]
-    fn exactly(value: f64) -> Option<Self> {
-        let single = value as f32;
-        (f64::from(single).to_bits() == value.to_bits()).then_some(single)
-    }
 }
 
 /// How far a piece was parsed.
@@ -146,42 +125,58 @@ impl Lines<'_> {
         let mut n = 0;
         let mut at = state.at;
         for (column_place, value_place) in columns.iter_mut().zip(values) {
-            let Some(text) = digits::word(self.piece, at) else { break };
+            let Some(window) = self.piece.get(at..).and_then(|rest| rest.first_chunk()) else { break };
+            let Some(text) = digits::word(window, 0) else { break };
             if text & row_text.mask != row_text.bytes {
                 let Some((new_row, new_text)) = RowText::new(text, self.header.n_rows) else { break };
                 state.count(row, n - run_start);
                 (row, row_text, run_start) = (new_row, new_text, n);
             }
-            let Some((column, value, length)) = self.column_and_value(at + row_text.length) else { break };
-            let Some(value) = T::exactly(value) else { break };
+            let Some((column, value, end)) = self.column_and_value(window, row_text.length, at) else {
+                break;
+            };
             (*column_place, *value_place) = (column, value);
             n += 1;
-            at += row_text.length + length + 1;
+            at += end + 1;
         }
         state.count(row, n - run_start);
         state.at = at;
     }
 
-    /// Column, value and length of the rest of a plain line.
+    /// Column and value of a plain line, whose row ends before byte `start` of the window at `at`, and where in the
+    /// window the line ends; nothing if `T` does not hold the value exactly.
     #[inline(always)]
-    fn column_and_value(&self, at: usize) -> Option<(u32, f64, usize)> {
-        let window = self.piece.get(at..)?.first_chunk::<48>()?;
-        if let Some((column, value, length)) = digits::two_short_numbers(digits::word(window, 0)?) {
-            let known = column > 0 && column <= self.header.n_columns;
-            return known.then(|| (column as u32 - 1, value.cast_signed() as f64, length));
-        }
-        let length = digits::short_line_length(window)?;
-        let (column, n) = digits::leading_digits(digits::word(window, 0)?);
-        if column == 0 || column > self.header.n_columns || window[n] != b' ' {
+    fn column_and_value<T: Stored>(
+        &self,
+        window: &[u8; 48],
+        start: usize,
+        at: usize,
+    ) -> Option<(u32, T, usize)> {
+        let text = digits::word(window, start)?;
+        let (column, n) = digits::leading_digits(text);
+        // Shifted by all 64 bits, the text is where it was, with a digit in front.
+        let behind = text.wrapping_shr(8 * n as u32);
+        if column.wrapping_sub(1) >= self.header.n_columns || behind as u8 != b' ' {
             return None;
         }
-        // What is longer may have more digits than a short number: one way for all such lines can be predicted.
-        let value = if length - n <= 9 {
-            token::short_number(window, n + 1, length)?
+        // What files list most: a single digit, or a measurement.
+        let digit = ((behind >> 8) as u8).wrapping_sub(b'0');
+        let value_start = start + n + 1;
+        let (value, end) = if (behind >> 16) as u8 == b'\n' && digit <= 9 {
+            (T::seven_digits(u32::from(digit)), value_start + 1)
+        } else if let Some((value, end)) = scientific(window, value_start) {
+            (T::exactly(value)?, end)
         } else {
-            number::parse(self.piece, at + n + 1).filter(|&(_, end)| end == at + length)?.0
+            let (value, end) = self.number_of_line(at + value_start)?;
+            (T::exactly(value)?, end - at)
         };
-        Some((column as u32 - 1, value, length))
+        Some((column as u32 - 1, value, end))
+    }
+
+    /// Any number that starts at `at` and is ended by a line end, and where that is.
+    #[inline(never)]
+    fn number_of_line(&self, at: usize) -> Option<(f64, usize)> {
+        number::parse(self.piece, at).filter(|&(_, end)| self.piece.get(end) == Some(&b'\n'))
     }
 
     /// Parses any line and says where the next one starts.

@@ -34,6 +34,8 @@ pub(super) struct Listed {
     columns: Vec<u32>,
     values: Values,
     filled: usize,
+    /// How many entries there will be, if that is known.
+    room: usize,
     pub(super) text_bytes: u64,
 }
 
@@ -42,10 +44,10 @@ impl Listed {
     pub(super) fn new(header: Header, size_is_known: bool, precision: Precision) -> Self {
         let room = if size_is_known { header.n_listed as usize } else { 0 };
         let values = match precision {
-            Precision::F64 => Values::F64(vec![0.0; room]),
-            Precision::Auto | Precision::F32 => Values::F32(vec![0.0; room]),
+            Precision::F64 => Values::F64(Vec::new()),
+            Precision::Auto | Precision::F32 => Values::F32(Vec::new()),
         };
-        Self { runs: Vec::new(), columns: vec![0; room], values, filled: 0, text_bytes: 0 }
+        Self { runs: Vec::new(), columns: vec![0; room], values, filled: 0, room, text_bytes: 0 }
     }
 
     /// How many entries there are.
@@ -60,14 +62,16 @@ impl Listed {
             self.columns.resize(needed, 0);
         }
         let columns = slices(&mut self.columns[self.filled..], sizes);
+        // Room for all values waits for the first ones, which show their type.
+        let room = if self.filled > 0 { self.room.max(needed) } else { needed };
         match &mut self.values {
             Values::F32(x) => {
-                x.resize(needed.max(x.len()), 0.0);
+                lengthen(x, needed, room);
                 let values = slices(&mut x[self.filled..], sizes);
                 columns.zip(values).map(|(columns, values)| Place::Single(columns, values)).collect()
             }
             Values::F64(x) => {
-                x.resize(needed.max(x.len()), 0.0);
+                lengthen(x, needed, room);
                 let values = slices(&mut x[self.filled..], sizes);
                 columns.zip(values).map(|(columns, values)| Place::Double(columns, values)).collect()
             }
@@ -103,7 +107,7 @@ impl Listed {
     /// Makes the values double; only the first `used` of them are more than room.
     fn widen(&mut self, used: usize) {
         if let Values::F32(single) = &self.values {
-            let mut double = vec![0.0; single.len()];
+            let mut double = vec![0.0; self.room.max(single.len())];
             for (wide, &x) in double[..used].iter_mut().zip(single) {
                 *wide = f64::from(x);
             }
@@ -141,6 +145,21 @@ impl Listed {
             rows.resize(rows.len() + n as usize, row);
         }
         Entries { n_rows, rows, columns: self.columns, values: self.values }
+    }
+}
+
+/// Makes `values` as long as `room` unless they are as long as `needed`.
+fn lengthen<T: Copy + Default>(values: &mut Vec<T>, needed: usize, room: usize) {
+    if values.len() >= needed {
+        return;
+    }
+    if room > needed {
+        // New memory is zero without being touched, and is first touched by all threads alike.
+        let mut longer = vec![T::default(); room];
+        longer[..values.len()].copy_from_slice(values);
+        *values = longer;
+    } else {
+        values.resize(needed, T::default());
     }
 }
 

@@ -15,10 +15,11 @@ use listed::Listed;
 
 use crate::binary::refuse_absurd_rows;
 use crate::block::{RowBlock, Values};
+use crate::gather::checked;
 use crate::input::Opened;
 use crate::npy::transposed;
 use crate::source::{RowSource, Stated};
-use crate::text::{Fault, RecordEnd, TextChunks, number};
+use crate::text::{Fault, TextChunks, number};
 use crate::{Precision, ReadError, ReadOptions};
 
 /// The one block of a Matrix Market file.
@@ -34,7 +35,7 @@ pub(crate) struct MatrixMarketSource {
 impl MatrixMarketSource {
     pub(crate) fn open(mut opened: Opened, options: &ReadOptions) -> Result<Self, ReadError> {
         let stream = std::mem::replace(&mut opened.stream, Box::new(std::io::empty()));
-        let mut text = TextChunks::new(&opened.name, stream, RecordEnd::Line);
+        let mut text = TextChunks::new(&opened.name, stream, opened.size);
         let head = text.peek()?;
         if head.is_empty() {
             return Err(ReadError::malformed(&opened.name, "the file is empty: there are no rows"));
@@ -79,7 +80,15 @@ impl MatrixMarketSource {
         self.check_count(listed.len())?;
         let bytes = self.size.unwrap_or(listed.text_bytes);
         refuse_absurd_rows(header.n_rows as usize, bytes, &self.name)?;
-        Ok(listed.into_block(header))
+        let n_listed = listed.len();
+        let block = listed.into_block(header);
+        // What was read is finite, but sums and what is rounded to single precision need not be.
+        let as_read = header.symmetry == Symmetry::General && block.values.len() == n_listed;
+        if as_read && precision != Precision::F32 {
+            Ok(block)
+        } else {
+            checked(block, precision, &self.name, 0)
+        }
     }
 
     fn read_array(&mut self) -> Result<RowBlock, ReadError> {
@@ -101,13 +110,13 @@ impl MatrixMarketSource {
             Values::F32(x) => Values::F32(array_rows(x, n, d, symmetry)),
             Values::F64(x) => Values::F64(array_rows(x, n, d, symmetry)),
         };
-        Ok(RowBlock::dense(d, values))
+        checked(RowBlock::dense(d, values), precision, &self.name, 0)
     }
 }
 
 impl RowSource for MatrixMarketSource {
     fn stated(&self) -> Stated {
-        Stated { n_columns: Some(self.header.n_columns as usize), ..Stated::default() }
+        Stated { n_columns: Some(self.header.n_columns as usize), finite: true, ..Stated::default() }
     }
 
     fn next_blocks(&mut self) -> Result<Vec<RowBlock>, ReadError> {

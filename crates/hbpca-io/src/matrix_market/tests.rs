@@ -1,6 +1,6 @@
 use hbpca::Matrix;
 
-use crate::{Format, ReadError, ReadOptions, read_bytes};
+use crate::{Format, Precision, ReadError, ReadOptions, read_bytes};
 
 fn read(text: &str) -> Result<Matrix<'static>, ReadError> {
     read_bytes(text.as_bytes(), Format::MatrixMarket, &ReadOptions::default()).map(|data| data.matrix)
@@ -23,6 +23,20 @@ fn coordinates_come_in_any_order() {
     assert_eq!(dense(&x), [[2.0, 0.0, -1.5], [5.0, 0.0, 0.0]]);
     let x = read(&coordinate("integer general", "1 2 3\n1 2 1\n1 1 1\n1 2 5\n")).unwrap();
     assert_eq!(dense(&x), [[1.0, 6.0]], "entries given twice are summed");
+}
+
+#[test]
+fn what_becomes_infinite_is_refused() {
+    let error = |precision, rest: &str| {
+        let options = ReadOptions { precision, ..ReadOptions::default() };
+        read_bytes(rest.as_bytes(), Format::MatrixMarket, &options).unwrap_err().to_string()
+    };
+    let twice = coordinate("real general", "1 2 2\n1 2 1e308\n1 2 1e308\n");
+    assert!(error(Precision::Auto, &twice).contains("row 1, column 2 holds inf"));
+    let large = coordinate("real general", "1 2 1\n1 2 1e39\n");
+    assert!(error(Precision::F32, &large).contains("row 1, column 2 holds inf"));
+    let array = "%%MatrixMarket matrix array real general\n1 2\n1\n1e39\n";
+    assert!(error(Precision::F32, array).contains("row 1, column 2 holds inf"));
 }
 
 #[test]

@@ -75,39 +75,6 @@ pub(crate) fn parse_index(bytes: &[u8], at: usize) -> Option<(u32, usize)> {
     if end == at || end - at > 10 { None } else { Some((u32::try_from(number).ok()?, end)) }
 }
 
-/// Where the first line end of a short line is, found before its numbers are: lines can then be parsed side by
-/// side, because none has to wait for the digits of the one before it.
-#[inline(always)]
-pub(crate) fn short_line_length(window: &[u8; 48]) -> Option<usize> {
-    let (words, _) = window.as_chunks::<8>();
-    words.iter().enumerate().find_map(|(k, eight)| {
-        // A line end becomes a zero byte; the lowest byte marked is the lowest zero.
-        let ends = u64::from_le_bytes(*eight) ^ (ALL * u64::from(b'\n'));
-        let marks = ends.wrapping_sub(ALL) & !ends & HIGH;
-        (marks != 0).then(|| 8 * k + marks.trailing_zeros() as usize / 8)
-    })
-}
-
-/// Two whole numbers, the first ended by a blank, the second by a line end, all of it within `word`; and where the
-/// line end is.
-#[inline(always)]
-pub(crate) fn two_short_numbers(word: u64) -> Option<(u64, u64, usize)> {
-    let others = not_digits(word);
-    let blank = others.trailing_zeros() & !7;
-    let line_end = (others & others.wrapping_sub(1)).trailing_zeros() & !7;
-    // Without a second mark it is 64, which the shift takes for 0, where a digit or the blank is.
-    if (word.wrapping_shr(blank)) as u8 != b' ' || (word.wrapping_shr(line_end)) as u8 != b'\n' {
-        return None;
-    }
-    let (n_first, n_second) = (blank as usize / 8, (line_end - blank) as usize / 8 - 1);
-    if n_first == 0 || n_second == 0 {
-        return None;
-    }
-    let second = word >> (blank + 8);
-    let second = if n_second == 1 { second & 0x0F } else { digits_value(second, n_second) };
-    Some((digits_value(word, n_first), second, line_end as usize / 8))
-}
-
 /// The digits of the first, third, fifth and seventh byte, if a `delimiter` follows each.
 #[inline(always)]
 pub(crate) fn four_single_digits(word: u64, delimiter: u8) -> Option<[u8; 4]> {
@@ -120,6 +87,17 @@ pub(crate) fn four_single_digits(word: u64, delimiter: u8) -> Option<[u8; 4]> {
     }
     let [a, _, b, _, c, _, d, _] = values.to_le_bytes();
     Some([a, b, c, d])
+}
+
+/// The digits of every other byte from the first on, if a `delimiter` follows each.
+#[inline(always)]
+pub(crate) fn eight_single_digits(bytes: &[u8; 16], delimiter: u8) -> Option<[u16; 8]> {
+    let expected = u16::from_le_bytes([b'0', delimiter]);
+    let (pairs, _) = bytes.as_chunks::<2>();
+    // Only a digit before a delimiter leaves less than ten.
+    let is_digit = |pair: u16| pair < 10;
+    let digits: [u16; 8] = std::array::from_fn(|k| u16::from_le_bytes(pairs[k]) ^ expected);
+    digits.iter().fold(true, |all, &digit| all & is_digit(digit)).then_some(digits)
 }
 
 #[cfg(test)]
@@ -148,40 +126,7 @@ mod tests {
         assert_eq!(parse_index(b":", 0), None);
     }
 
-    #[test]
-    fn two_numbers_are_found_within_a_word() {
-        let found = |text: &[u8; 8]| two_short_numbers(u64::from_le_bytes(*text));
-        assert_eq!(found(b"7 1\n2 3\n"), Some((7, 1, 3)));
-        assert_eq!(found(b"62061 2\n"), Some((62061, 2, 7)));
-        assert_eq!(found(b"1 12345\n"), Some((1, 12345, 7)));
-        for text in [
-            b"12345678",
-            b"1 123456",
-            b" 12 34\n\n",
-            b"12 \n3456",
-            b"1 2.5\n34",
-            b"1\n2 3456",
-            b"\n1 2\n345",
-            b"1 -2\n345",
-        ] {
-            assert_eq!(found(text), None, "{text:?}");
-        }
-    }
-
     proptest! {
-        #[test]
-        fn the_first_line_end_is_found(head: [u8; 24], tail: [u8; 24], at in 0_usize..48) {
-            let mut window = [0; 48];
-            window[..24].copy_from_slice(&head);
-            window[24..].copy_from_slice(&tail);
-            window[at] = b'\n';
-            prop_assert_eq!(short_line_length(&window), window.iter().position(|&byte| byte == b'\n'));
-            for byte in window.iter_mut().filter(|byte| **byte == b'\n') {
-                *byte = 0x0B;
-            }
-            prop_assert_eq!(short_line_length(&window), None);
-        }
-
         #[test]
         fn four_digits_are_found_where_there_are_four(digits in proptest::array::uniform4(0_u8..10), at in 0_usize..8, other: u8) {
             let mut eight = [b','; 8];
@@ -191,6 +136,17 @@ mod tests {
             eight[at] = other;
             let fits = if at % 2 == 0 { other.is_ascii_digit() } else { other == b',' };
             prop_assert_eq!(four_single_digits(u64::from_le_bytes(eight), b',').is_some(), fits);
+        }
+
+        #[test]
+        fn eight_digits_are_found_where_there_are_eight(digits in proptest::array::uniform8(0_u8..10), at in 0_usize..16, other: u8) {
+            let mut bytes = [b','; 16];
+            (0..8).for_each(|k| bytes[2 * k] = b'0' + digits[k]);
+            prop_assert_eq!(eight_single_digits(&bytes, b','), Some(digits.map(u16::from)));
+            prop_assert_eq!(eight_single_digits(&bytes, b';'), None);
+            bytes[at] = other;
+            let fits = if at % 2 == 0 { other.is_ascii_digit() } else { other == b',' };
+            prop_assert_eq!(eight_single_digits(&bytes, b',').is_some(), fits);
         }
     }
 }

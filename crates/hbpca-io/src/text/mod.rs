@@ -6,7 +6,11 @@
 mod decimal;
 pub(crate) mod digits;
 pub(crate) mod number;
-pub(crate) mod token;
+mod scientific;
+mod stored;
+
+pub(crate) use scientific::scientific;
+pub(crate) use stored::Stored;
 
 use std::io::{self, Read};
 
@@ -14,10 +18,14 @@ use rayon::prelude::*;
 
 use crate::ReadError;
 
-/// Bytes fetched at a time.
-const CHUNK: usize = 512 << 10;
-/// Bytes parsed by one task: small enough to stay in cache, large enough to be worth a task.
-const PIECE: usize = 32 << 10;
+/// Bytes fetched at a time: a small share of what was fetched before, so that neither the first chunk keeps all waiting
+/// nor what is on its way takes much memory beside the matrix, but not so few that threads often wait for each other,
+/// as they do after every chunk. Where decompression, or a pipe, is what all wait for, the smallest will do.
+const SMALLEST_CHUNK: usize = 256 << 10;
+const LARGEST_CHUNK: usize = 512 << 10;
+const CHUNK_SHARE: usize = 16;
+/// Bytes parsed by one task: small enough that the last ones keep nobody waiting, large enough to be worth a task.
+const PIECE: usize = 16 << 10;
 
 /// Something wrong at byte `at` of a piece.
 #[derive(Debug)]
@@ -41,34 +49,65 @@ pub(crate) enum RecordEnd {
     UnquotedLine,
 }
 
+/// Whole records, ended by a line end.
+#[derive(Default)]
+struct Chunk {
+    bytes: Vec<u8>,
+    /// Where the pieces end that are parsed by one task each, and how many lines each of them has.
+    pieces: Vec<(usize, usize)>,
+}
+
+impl Chunk {
+    fn new(bytes: Vec<u8>, record_end: RecordEnd) -> Self {
+        let mut start = 0;
+        let counted = |end| {
+            let n_lines = count_lines(&bytes[start..end]);
+            start = end;
+            (end, n_lines)
+        };
+        let pieces = piece_ends(&bytes, record_end).into_iter().map(counted).collect();
+        Self { bytes, pieces }
+    }
+
+    fn pieces(&self) -> Vec<&[u8]> {
+        let mut start = 0;
+        let piece = |&(end, _): &(usize, usize)| &self.bytes[std::mem::replace(&mut start, end)..end];
+        self.pieces.iter().map(piece).collect()
+    }
+}
+
 /// A text file, read in chunks of whole records.
 pub(crate) struct TextChunks {
     file: String,
     reader: Box<dyn Read + Send>,
+    /// Whether the bytes are there as soon as they are asked for.
+    is_plain_file: bool,
     record_end: RecordEnd,
-    /// The chunk to parse next, if it was fetched; it ends with a line end.
-    ready: Option<Vec<u8>>,
-    /// Bytes at the start of `ready` that are not to be parsed.
-    skipped: usize,
+    /// The chunk to parse next, if it was fetched.
+    ready: Option<Chunk>,
     /// The start of a record whose end was not yet fetched.
     carry: Vec<u8>,
     /// The memory of a chunk that was parsed.
     spare: Vec<u8>,
     lines_before: u64,
+    /// Bytes fetched so far.
+    fetched: usize,
     exhausted: bool,
 }
 
 impl TextChunks {
-    pub(crate) fn new(file: &str, reader: Box<dyn Read + Send>, record_end: RecordEnd) -> Self {
+    /// A text of `size` bytes, which is known for plain files only.
+    pub(crate) fn new(file: &str, reader: Box<dyn Read + Send>, size: Option<u64>) -> Self {
         Self {
             file: file.to_owned(),
             reader,
-            record_end,
+            is_plain_file: size.is_some(),
+            record_end: RecordEnd::Line,
             ready: None,
-            skipped: 0,
             carry: Vec::new(),
             spare: Vec::new(),
             lines_before: 0,
+            fetched: 0,
             exhausted: false,
         }
     }
@@ -78,24 +117,25 @@ impl TextChunks {
         if self.ready.is_none() {
             self.ready = Some(self.fetch()?);
         }
-        Ok(self.ready.as_deref().unwrap_or_default())
+        Ok(self.ready.as_ref().map(|chunk| &chunk.bytes[..]).unwrap_or_default())
     }
 
     /// Leaves out the first `n` bytes of the chunk that was peeked at, which must be whole lines.
     pub(crate) fn skip(&mut self, n: usize) {
-        if let Some(ready) = &self.ready {
-            self.skipped = n.min(ready.len());
-            self.lines_before += count_lines(&ready[..self.skipped]) as u64;
+        if let Some(Chunk { mut bytes, .. }) = self.ready.take() {
+            let skipped = bytes.drain(..n.min(bytes.len()));
+            self.lines_before += count_lines(skipped.as_slice()) as u64;
+            drop(skipped);
+            self.ready = Some(Chunk::new(bytes, self.record_end));
         }
     }
 
     /// Chooses where records end; to be called before the first chunk is parsed, with no quote before.
     pub(crate) fn set_record_end(&mut self, record_end: RecordEnd) -> Result<(), ReadError> {
         self.record_end = record_end;
-        if let Some(mut ready) = self.ready.take() {
-            ready.drain(..std::mem::take(&mut self.skipped));
-            ready.append(&mut self.carry);
-            self.carry = ready;
+        if let Some(Chunk { mut bytes, .. }) = self.ready.take() {
+            bytes.append(&mut self.carry);
+            self.carry = bytes;
             self.ready = Some(self.fetch()?);
         }
         Ok(())
@@ -116,15 +156,14 @@ impl TextChunks {
         parse: impl Fn(&[u8], P) -> Result<T, Fault> + Sync,
     ) -> Result<Vec<T>, ReadError> {
         let chunk = match self.ready.take() {
-            Some(chunk) => chunk,
-            None => self.fetch()?,
+            Some(chunk) if !chunk.bytes.is_empty() => chunk,
+            _ => self.fetch()?,
         };
-        let text = &chunk[std::mem::take(&mut self.skipped)..];
-        if chunk.is_empty() {
+        if chunk.bytes.is_empty() {
             return Ok(Vec::new());
         }
-        let pieces = cut(text, self.record_end);
-        let n_lines: Vec<usize> = pieces.par_iter().map(|piece| count_lines(piece)).collect();
+        let pieces = chunk.pieces();
+        let n_lines: Vec<usize> = chunk.pieces.iter().map(|&(_, n_lines)| n_lines).collect();
         let places = places(&n_lines);
         let (next, parsed) = rayon::join(
             || self.fetch(),
@@ -143,7 +182,7 @@ impl TextChunks {
             self.lines_before += n_lines as u64;
         }
         self.ready = Some(next?);
-        self.spare = chunk;
+        self.spare = chunk.bytes;
         Ok(values)
     }
 
@@ -159,8 +198,14 @@ impl TextChunks {
         }
     }
 
-    /// The next chunk of whole records, ended by a line end; empty at the end of the file.
-    fn fetch(&mut self) -> Result<Vec<u8>, ReadError> {
+    /// The next chunk; empty at the end of the file.
+    fn fetch(&mut self) -> Result<Chunk, ReadError> {
+        let bytes = self.fetch_bytes()?;
+        Ok(Chunk::new(bytes, self.record_end))
+    }
+
+    /// The next whole records, ended by a line end; nothing at the end of the file.
+    fn fetch_bytes(&mut self) -> Result<Vec<u8>, ReadError> {
         // The memory of an earlier chunk is read over as it is: clearing it would cost as much as filling it.
         let mut chunk = std::mem::take(&mut self.spare);
         let mut filled = self.carry.len();
@@ -169,11 +214,17 @@ impl TextChunks {
         self.carry.clear();
         loop {
             if !self.exhausted {
-                chunk.resize(chunk.len().max(filled + CHUNK), 0);
-                let n = read_full(&mut *self.reader, &mut chunk[filled..filled + CHUNK])
+                let size = if self.is_plain_file {
+                    (self.fetched / CHUNK_SHARE).clamp(SMALLEST_CHUNK, LARGEST_CHUNK)
+                } else {
+                    SMALLEST_CHUNK
+                };
+                chunk.resize(chunk.len().max(filled + size), 0);
+                let n = read_full(&mut *self.reader, &mut chunk[filled..filled + size])
                     .map_err(|source| ReadError::io(&self.file, source))?;
                 filled += n;
-                self.exhausted = n < CHUNK;
+                self.fetched += n;
+                self.exhausted = n < size;
             }
             if self.exhausted {
                 chunk.truncate(filled);
@@ -230,32 +281,31 @@ fn unquoted_line_ends(bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
-/// Pieces of whole records that together are the chunk.
-fn cut(chunk: &[u8], record_end: RecordEnd) -> Vec<&[u8]> {
-    let mut pieces = Vec::with_capacity(chunk.len() / PIECE + 1);
+/// Where pieces of whole records end that together are the chunk.
+fn piece_ends(chunk: &[u8], record_end: RecordEnd) -> Vec<usize> {
+    let mut ends = Vec::with_capacity(chunk.len() / PIECE + 1);
     let mut start = 0;
     match record_end {
         RecordEnd::Line => {
             while start < chunk.len() {
                 let target = chunk.len().min(start + PIECE) - 1;
-                let end = memchr::memchr(b'\n', &chunk[target..]).map_or(chunk.len(), |i| target + i + 1);
-                pieces.push(&chunk[start..end]);
-                start = end;
+                start = memchr::memchr(b'\n', &chunk[target..]).map_or(chunk.len(), |i| target + i + 1);
+                ends.push(start);
             }
         }
         RecordEnd::UnquotedLine => {
             for end in unquoted_line_ends(chunk) {
                 if end - start >= PIECE {
-                    pieces.push(&chunk[start..end]);
+                    ends.push(end);
                     start = end;
                 }
             }
             if start < chunk.len() {
-                pieces.push(&chunk[start..]);
+                ends.push(chunk.len());
             }
         }
     }
-    pieces
+    ends
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@ use super::*;
 use std::io::Cursor;
 
 fn chunks(text: String, end: RecordEnd) -> TextChunks {
-    TextChunks::new("f", Box::new(Cursor::new(text.into_bytes())), end)
+    let mut text = TextChunks::new("f", Box::new(Cursor::new(text.into_bytes())), None);
+    text.set_record_end(end).unwrap();
+    text
 }
 
 fn all(mut text: TextChunks) -> Vec<Vec<u8>> {
@@ -37,10 +39,10 @@ fn quoted_line_ends_do_not_cut() {
 
 #[test]
 fn a_line_longer_than_a_chunk_stays_whole() {
-    let text = format!("{}\nend", "7".repeat(2 * CHUNK + 5));
+    let text = format!("{}\nend", "7".repeat(2 * SMALLEST_CHUNK + 5));
     let pieces = all(chunks(text.clone(), RecordEnd::Line));
     assert_eq!(pieces.concat(), format!("{text}\n").as_bytes());
-    assert_eq!(pieces[0].len(), 2 * CHUNK + 6);
+    assert_eq!(pieces[0].len(), 2 * SMALLEST_CHUNK + 6);
 }
 
 #[test]
