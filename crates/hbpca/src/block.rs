@@ -154,6 +154,11 @@ pub(crate) fn dot(x: &[f64], y: &[f64]) -> f64 {
     ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7])) + rest
 }
 
+/// The largest of numbers that are not negative, or NaN where one is: `f64::max` would pass over it.
+pub(crate) fn largest(numbers: impl IntoIterator<Item = f64>) -> f64 {
+    numbers.into_iter().fold(0.0, |most, x| if most.is_nan() || x <= most { most } else { x })
+}
+
 /// ‖x‖, scaled where the squares would leave the range of f64.
 pub(crate) fn norm(x: &[f64]) -> f64 {
     let square = dot(x, x);
@@ -181,6 +186,17 @@ mod tests {
         assert_eq!((b.column(0), b.column(1)), (vec![1.0, 2.0, 3.0], vec![4.0, 5.0, 6.0]));
         assert!(Block::from_columns(&[vec![1.0], vec![1.0, 2.0]]).is_err());
         assert!(Block::from_values(2, 2, vec![0.0; 3]).is_err());
+    }
+
+    #[test]
+    fn the_largest_number_is_nan_wherever_one_is() {
+        assert_eq!(largest([1.0, 3.0, 2.0]).to_bits(), 3.0_f64.to_bits());
+        assert_eq!(largest([]).to_bits(), 0);
+        for at in 0..3 {
+            let mut numbers = [1.0, 2.0, 3.0];
+            numbers[at] = f64::NAN;
+            assert!(largest(numbers).is_nan(), "{at}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use crate::block::largest;
 use crate::certificate::{Certificate, Next};
 use crate::observe::{CancelToken, Event, Observer, Record};
 use crate::pause::{Course, Keeper, Moment, Patience, Paused};
@@ -312,9 +313,7 @@ impl<'a> Driver<'a> {
             _ => {
                 let certificate = certify(solver, operator, second);
                 let theta = certificate.eigenvalues.first().copied().unwrap_or(0.0);
-                // f64::max would pass over NaN.
-                let residual =
-                    certificate.residuals.iter().fold(0.0, |most, r| if *r <= most { most } else { *r });
+                let residual = largest(certificate.residuals.iter().copied());
                 let floor = certificate.image_rounding;
                 Sight {
                     theta,

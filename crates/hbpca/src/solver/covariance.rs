@@ -22,6 +22,7 @@ use faer::{MatRef, Side};
 use super::formed::{leading, solves_partially};
 use super::probe::{PROBES, Probes};
 use super::{Outlook, Pairs, Solver};
+use crate::block::largest;
 use crate::certificate::{Next, ritz_values};
 use crate::linalg::{
     beside, gram_of_blocks, product_of_block, random_complement, residual_norms, small_eigen, view,
@@ -226,14 +227,12 @@ impl Solver for CovarianceSolver {
     }
 
     fn outlook(&self) -> Option<Outlook> {
-        let worst =
-            |most: f64, residual: f64| if most.is_nan() || residual <= most { most } else { residual };
         self.measured.then(|| {
             let theta = ritz_values(&self.vectors, &self.images);
             let residuals = residual_norms(&self.vectors, &self.images, &theta);
             Outlook {
                 theta: theta[0],
-                residual: residuals.into_iter().fold(0.0, worst),
+                residual: largest(residuals),
                 image_error: self.image_error,
                 clears_up: true,
             }

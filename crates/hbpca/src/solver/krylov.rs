@@ -19,6 +19,7 @@
 
 use super::lanczos::Lanczos;
 use super::{Outlook, Pairs, Solver};
+use crate::block::largest;
 use crate::linalg::{Tall, beside, orthonormal_complement, random_complement, view};
 use crate::{Archive, Block, CovarianceOperator, Error};
 
@@ -183,8 +184,7 @@ impl Krylov {
 
     /// The largest residual of the k best pairs, rounding apart.
     fn residual(&self) -> f64 {
-        // f64::max would pass over NaN.
-        self.basis.residuals(self.k).into_iter().fold(0.0, |most, r| if r <= most { most } else { r })
+        largest(self.basis.residuals(self.k))
     }
 }
 

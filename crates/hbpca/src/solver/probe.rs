@@ -11,6 +11,7 @@
 use faer::Mat;
 
 use crate::Block;
+use crate::block::largest;
 use crate::linalg::{add_product_of_block, product_of_block};
 use crate::matrix::random_normal;
 
@@ -39,10 +40,7 @@ impl Probes {
         add_product_of_block(&mut combined_image, images, self.g.as_ref(), -1.0);
         let off =
             |i: usize| crate::block::norm(&combined_image.column(i)) + rounding * self.g.col(i).norm_l2();
-        // f64::max would pass over NaN.
-        let largest =
-            (0..PROBES).map(off).fold(0.0, |most: f64, x| if most.is_nan() || x <= most { most } else { x });
-        ALPHA * std::f64::consts::FRAC_2_PI.sqrt() * largest
+        ALPHA * std::f64::consts::FRAC_2_PI.sqrt() * largest((0..PROBES).map(off))
     }
 }
 
