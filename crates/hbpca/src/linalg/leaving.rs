@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 use faer::Mat;
 
 use super::long::{LongVectors, Products};
-use super::orthonormal::{Apart, HARMLESS, ROUNDS, Sight, norms};
+use super::orthonormal::{Apart, ROUNDS, Sight, norms};
 use crate::kernels::Arithmetic;
 use crate::{Block, Error};
 
@@ -15,6 +15,9 @@ pub(crate) struct Left {
     pub(crate) along: Mat<f64>,
     pub(crate) across: Mat<f64>,
 }
+
+/// The ratio of squared lengths up to which directions are brought apart once and for all.
+const STRAIGHT: f64 = 16.0;
 
 impl<A: Arithmetic> LongVectors<A> {
     /// X ← an orthonormal basis of what span(Z) adds to span(Q), Q orthonormal. Directions of Z that lie within span(Q), or
@@ -36,12 +39,12 @@ impl<A: Arithmetic> LongVectors<A> {
             let most = if round == 0 { p } else { room };
             let apart = Apart::new(&seen.gram, &lengths, most, sight)?;
             across = &apart.back * &across;
-            if apart.lengthened.powi(2) <= HARMLESS || apart.turn.ncols() == 0 || round + 1 == ROUNDS {
+            if apart.lengthened.powi(2) <= STRAIGHT || apart.turn.ncols() == 0 || round + 1 == ROUNDS {
                 self.finish(&apart.turn, x);
                 break;
             }
             // What overlaps were left have grown as the vectors have.
-            let measure = apart.lengthened > HARMLESS;
+            let measure = apart.lengthened > sight.harmless;
             seen = self.turn(&apart.turn, measure);
             if measure {
                 seen = self.project_again(apart.turn.ncols(), seen, &across, &mut along);
@@ -61,8 +64,9 @@ impl<A: Arithmetic> LongVectors<A> {
     ) -> Products {
         for _ in 0..2 {
             let norms = norms(&seen.gram);
-            let overlaps =
-                |c: usize| seen.overlap.col(c).norm_max() > HARMLESS * sight::<A>().roundoff * norms[c];
+            let overlaps = |c: usize| {
+                seen.overlap.col(c).norm_max() > sight::<A>().harmless * sight::<A>().roundoff * norms[c]
+            };
             if !(0..p).any(overlaps) {
                 break;
             }
@@ -104,7 +108,7 @@ mod tests {
         let mut x = Block::zeros(d, 0);
         let Left { along, across } = basis.leave(z, unit, &mut x).unwrap();
         // Dots of d products in sixteen partial sums, and what they may leave.
-        let rounding = roundoff * (HARMLESS + (d as f64 / 16.0).sqrt());
+        let rounding = roundoff * (16.0 + (d as f64 / 16.0).sqrt());
         assert!(loss(&x, &x, true) <= 4.0 * rounding, "{d}: {:e}", loss(&x, &x, true));
         assert!(loss(&kept, &x, false) <= 4.0 * rounding, "{d}: {:e}", loss(&kept, &x, false));
         let (mut rest, length) = (z.clone(), z.norm());

@@ -6,8 +6,6 @@ use super::{gram_of_blocks, product_of_block, project_out, small_eigen, turn_blo
 use crate::matrix::random_filling;
 use crate::{Block, Error};
 
-/// Roundings that an overlap may amount to in the end.
-pub(super) const HARMLESS: f64 = 16.0;
 /// Rounds that bring vectors apart, at most.
 pub(super) const ROUNDS: usize = 8;
 
@@ -38,8 +36,8 @@ pub(crate) fn orthonormal_complement(mut w: Block, q: MatRef<'_, f64>) -> Result
         } else {
             w = product_of_block(&w, apart.turn.as_ref());
         }
-        project = apart.shortened * apart.lengthened > HARMLESS;
-        if r == 0 || (!project && apart.lengthened.powi(2) <= HARMLESS) {
+        project = apart.shortened * apart.lengthened > Sight::DOUBLE.harmless;
+        if r == 0 || (!project && apart.lengthened.powi(2) <= Sight::DOUBLE.harmless) {
             break;
         }
         lengths = vec![1.0; r];
@@ -54,11 +52,13 @@ pub(super) struct Sight {
     pub(super) roundoff: f64,
     /// Eigenvalues of the scaled Gram matrix below this, relative to the largest, are too inexact to divide by.
     weak: f64,
+    /// Roundings that an overlap may amount to in the end.
+    pub(super) harmless: f64,
 }
 
 impl Sight {
-    pub(super) const SINGLE: Self = Self { roundoff: f32::EPSILON as f64 / 2.0, weak: 1e-3 };
-    pub(super) const DOUBLE: Self = Self { roundoff: f64::EPSILON / 2.0, weak: 1e-6 };
+    pub(super) const SINGLE: Self = Self { roundoff: f32::EPSILON as f64 / 2.0, weak: 1e-3, harmless: 1.0 };
+    pub(super) const DOUBLE: Self = Self { roundoff: f64::EPSILON / 2.0, weak: 1e-6, harmless: 16.0 };
 }
 
 /// W = (W·`turn`)·`back`, where the columns of W·`turn` have length 1 and are apart as far as the Gram matrix can tell (SVQB,
