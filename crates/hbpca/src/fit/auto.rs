@@ -89,7 +89,8 @@ impl Cost {
         let solve = if partial { partial_solve } else { full_solve };
         // Wide data is read twice more: for AᵀU and for CV.
         let others = if wide { 2.0 * pass(k, speeds.double) } else { 0.0 };
-        let coarsely = single && !wide && CovarianceSolver::tries_coarsely(&config.limits);
+        let coarsely =
+            single && !wide && CovarianceSolver::tries_coarsely(matrix.n_cols(), config.k, &config.limits);
         let speed = if coarsely { speeds.form_coarsely } else { speeds.form };
         let form = (entries.max(n * d) * side / 2.0 / (speed * filled * threads)).max(read);
         let measuring = if coarsely { pass(k.min(MOST_MEASURED as f64), speeds.double) } else { 0.0 };

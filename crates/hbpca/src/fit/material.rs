@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 
 use super::{FitConfig, SolverKind, auto};
-use crate::matrix::{ColumnStatistics, Matrix, Preprocessing, Replacement, RowMap, Sampler};
+use crate::matrix::{
+    ColumnStatistics, Matrix, Preprocessing, Replacement, RowMap, Sampler, weight_and_moment,
+};
 use crate::observe::Observer;
-use crate::solver::{Krylov, KrylovSizes, Solver};
+use crate::solver::{Krylov, KrylovSizes, LONG, Solver};
 use crate::{CancelToken, Covariance, CovarianceOperator, Error};
 
 /// Data to be fitted.
@@ -42,7 +44,9 @@ pub(super) trait Material {
 pub(super) struct InMemory<'m> {
     matrix: &'m Matrix<'m>,
     operator: Covariance<'m>,
-    statistics: ColumnStatistics,
+    weight: f64,
+    /// None where rows stay as they are, since the map does not depend on them.
+    statistics: Option<ColumnStatistics>,
 }
 
 impl<'m> InMemory<'m> {
@@ -54,19 +58,30 @@ impl<'m> InMemory<'m> {
         known: Option<ColumnStatistics>,
         cancel: &CancelToken,
     ) -> Result<Self, Error> {
-        let statistics = known.map_or_else(|| ColumnStatistics::gather(matrix, weights, cancel), Ok)?;
-        let map = preprocessing.row_map(&statistics);
+        let (map, weight, statistics) = if Self::needs_statistics(matrix, preprocessing) {
+            let statistics = known.map_or_else(|| ColumnStatistics::gather(matrix, weights, cancel), Ok)?;
+            (preprocessing.row_map(&statistics), statistics.weight(), Some(statistics))
+        } else {
+            let (weight, moment) = weight_and_moment(matrix, weights, cancel)?;
+            (RowMap::of_rows_as_they_are(moment), weight, None)
+        };
         let operator = match weights {
             None => Covariance::with_map(matrix, map),
             Some(weights) => Covariance::with_map_and_weights(matrix, map, weights)?,
         }
         .abandoned_by(cancel);
-        Ok(Self { matrix, operator, statistics })
+        Ok(Self { matrix, operator, weight, statistics })
+    }
+
+    /// Whether anything about single columns has to be known. Text that stays as it is has many, and most of a fit with one
+    /// component would go into them.
+    pub(super) fn needs_statistics(matrix: &Matrix<'_>, preprocessing: Preprocessing) -> bool {
+        !(matrix.is_sparse() && preprocessing == Preprocessing::NONE)
     }
 
     /// Tells how rows are prepared.
     pub(super) fn announce(&self, observer: &mut dyn Observer) {
-        observer.prepared(self.operator.map(), self.statistics.weight());
+        observer.prepared(self.operator.map(), self.weight);
     }
 }
 
@@ -85,7 +100,11 @@ impl Material for InMemory<'_> {
     fn solver(&self, config: &FitConfig) -> Result<Box<dyn Solver>, Error> {
         let (n, d) = self.shape();
         if config.solver == SolverKind::Krylov && self.matrix.is_sparse() {
-            let sizes = KrylovSizes::suiting_sparse(config.k);
+            let mut sizes = KrylovSizes::suiting_sparse(config.k);
+            if config.k == 1 && d >= LONG {
+                // Two vectors and their sums stay in cache. They see a largest value that is there twice.
+                sizes.block = 2;
+            }
             return Ok(Box::new(Krylov::new(d, config.k, sizes, config.seed, config.start.as_ref())?));
         }
         config.solver(n, d)
@@ -101,11 +120,11 @@ impl Material for InMemory<'_> {
     }
 
     fn columns(&self) -> Result<(&RowMap, f64), Error> {
-        Ok((self.operator.map(), self.statistics.weight()))
+        Ok((self.operator.map(), self.weight))
     }
 
     fn statistics(&self) -> Option<ColumnStatistics> {
-        Some(self.statistics.clone())
+        self.statistics.clone()
     }
 
     fn statistics_passes(&self) -> f64 {

@@ -18,13 +18,15 @@ pub(crate) struct Left {
 
 /// The ratio of squared lengths up to which directions are brought apart once and for all.
 const STRAIGHT: f64 = 16.0;
+/// Overlaps that would show in the Gram matrix.
+const VISIBLE: f64 = 1e-4;
 
 impl<A: Arithmetic> LongVectors<A> {
     /// X ← an orthonormal basis of what span(Z) adds to span(Q), Q orthonormal. Directions of Z that lie within span(Q), or
     /// within the others, up to rounding are dropped. `unit` is about as large as Z.
     ///
     /// Z is projected; its columns are brought to length 1 and [`Apart`], W = X·R with R known from these transforms. Overlaps
-    /// with Q are measured, and projected out again where they are more than rounding.
+    /// with Q are measured, and taken out where they are more than rounding: (W − QH)T = WT − Q(HT), in the same sweep.
     pub(crate) fn leave(&mut self, z: &Block, unit: f64, x: &mut Block) -> Result<Left, Error> {
         let unit = if unit.is_normal() { 2.0_f64.powi(unit.log2() as i32) } else { 1.0 };
         let (a, p) = (self.len(), z.p());
@@ -32,48 +34,42 @@ impl<A: Arithmetic> LongVectors<A> {
         let Products { overlap: mut along, gram } = self.begin(z, unit);
         let mut lengths = norms(&gram);
         let mut seen = self.project(p, &along);
-        seen = self.project_again(p, seen, &Mat::identity(p, p), &mut along);
+        if seen.largest_overlap() > VISIBLE {
+            along.add_assign(&seen.overlap);
+            seen = self.project(p, &seen.overlap);
+        }
         let mut across = Mat::<f64>::identity(p, p);
         for round in 0..ROUNDS {
             // Rotated columns descend in weight: where there is no room for all, the last ones go.
             let most = if round == 0 { p } else { room };
             let apart = Apart::new(&seen.gram, &lengths, most, sight)?;
+            let overlaps = seen.largest_overlap() > sight.harmless * sight.roundoff;
+            let straight = apart.lengthened.powi(2) <= STRAIGHT && !overlaps;
+            let last = straight || apart.turn.ncols() == 0 || round + 1 == ROUNDS;
+            if overlaps && !last {
+                along.add_assign(&seen.overlap * &across);
+            }
             across = &apart.back * &across;
-            if apart.lengthened.powi(2) <= STRAIGHT || apart.turn.ncols() == 0 || round + 1 == ROUNDS {
+            if last {
                 self.finish(&apart.turn, x);
                 break;
             }
-            // What overlaps were left have grown as the vectors have.
-            let measure = apart.lengthened > sight.harmless;
-            seen = self.turn(&apart.turn, measure);
-            if measure {
-                seen = self.project_again(apart.turn.ncols(), seen, &across, &mut along);
-            }
+            // What overlaps are left grow as the vectors do.
+            let measure = overlaps || apart.lengthened > sight.harmless;
+            let taken_out = overlaps.then(|| &seen.overlap * &apart.turn);
+            seen = self.turn(&apart.turn, taken_out.as_ref(), measure);
             lengths = vec![1.0; apart.turn.ncols()];
         }
         Ok(Left { along: along * faer::Scale(unit), across: across * faer::Scale(unit) })
     }
+}
 
-    /// Projects the p vectors W behind Q, of which Z = Q·`along` + W·`across`, until overlaps are but rounding.
-    fn project_again(
-        &mut self,
-        p: usize,
-        mut seen: Products,
-        across: &Mat<f64>,
-        along: &mut Mat<f64>,
-    ) -> Products {
-        for _ in 0..2 {
-            let norms = norms(&seen.gram);
-            let overlaps = |c: usize| {
-                seen.overlap.col(c).norm_max() > sight::<A>().harmless * sight::<A>().roundoff * norms[c]
-            };
-            if !(0..p).any(overlaps) {
-                break;
-            }
-            along.add_assign(&seen.overlap * across);
-            seen = self.project(p, &seen.overlap.clone());
-        }
-        seen
+impl Products {
+    /// The largest overlap with a vector of Q, relative to the length of the column.
+    fn largest_overlap(&self) -> f64 {
+        let (norms, overlap) = (norms(&self.gram), &self.overlap);
+        let relative = |c: usize| if norms[c] > 0.0 { overlap.col(c).norm_max() / norms[c] } else { 0.0 };
+        if overlap.nrows() == 0 { 0.0 } else { (0..overlap.ncols()).map(relative).fold(0.0, f64::max) }
     }
 }
 

@@ -123,26 +123,27 @@ impl<A: Arithmetic> LongVectors<A> {
     pub(super) fn begin(&mut self, z: &Block, unit: f64) -> Products {
         let (a, p, rows) = (self.len, z.p(), self.rows);
         self.reserve(a + p);
-        self.measured(a, p, true, |i, _, w| load(z, 1.0 / unit, i, rows, w))
+        self.measured(a, p, true, |i, _, w, _| load(z, 1.0 / unit, i, rows, &mut w[..p * rows]))
     }
 
     /// W ← W − QH for the p vectors W behind Q; QᵀW and WᵀW of what is left.
     pub(super) fn project(&mut self, p: usize, h: &Mat<f64>) -> Products {
         let (a, rows) = (self.len, self.rows);
         let h: Vec<A> = row_major((-h).as_ref());
-        self.measured(a, p, true, |_, q, w| tall::add_product(w, q, rows, &h))
+        self.measured(a, p, true, |_, q, w, _| tall::add_product(&mut w[..p * rows], q, rows, &h))
     }
 
-    /// W ← WT for the p vectors W behind Q; WᵀW, and QᵀW where it is asked for.
-    pub(super) fn turn(&mut self, t: &Mat<f64>, overlap: bool) -> Products {
+    /// W ← WT − QH for the p vectors W behind Q, H where there is one; WᵀW, and QᵀW where it is asked for.
+    pub(super) fn turn(&mut self, t: &Mat<f64>, h: Option<&Mat<f64>>, overlap: bool) -> Products {
         let (a, rows, p, r) = (self.len, self.rows, t.nrows(), t.ncols());
         let t: Vec<A> = row_major(t.as_ref());
-        self.for_each_piece(
-            Vec::new(),
-            |_, piece, before| turn(&mut piece[a * rows..], rows, p, r, &t, before),
-            |_| {},
-        );
-        self.measured(a, r, overlap, |_, _, _| {})
+        let h: Option<Vec<A>> = h.map(|h| row_major((-h).as_ref()));
+        self.measured(a, r, overlap, |_, q, w, before| {
+            turn(w, rows, p, r, &t, before);
+            if let Some(h) = &h {
+                tall::add_product(&mut w[..r * rows], q, rows, h);
+            }
+        })
     }
 
     /// X ← WT, for the p vectors W behind Q.
@@ -166,29 +167,30 @@ impl<A: Arithmetic> LongVectors<A> {
         );
     }
 
-    /// Calls `change(i, Q, W)` for every piece, then sums up QᵀW, if asked for, and WᵀW.
+    /// Calls `change(i, Q, W, room)` for every piece, W being all that lies behind Q, then sums up QᵀW for the first p of them, if
+    /// asked for, and WᵀW.
     fn measured(
         &mut self,
         a: usize,
         p: usize,
         overlap: bool,
-        change: impl Fn(usize, &[A], &mut [A]) + Sync,
+        change: impl Fn(usize, &[A], &mut [A], &mut Vec<A>) + Sync,
     ) -> Products {
         let rows = self.rows;
         let mut total = Products { overlap: Mat::zeros(a, p), gram: Mat::zeros(p, p) };
         let (h, g) = (vec![0.0; a * p], vec![0.0; p * p]);
         self.for_each_piece(
-            (h, g),
-            |i, piece, (h, g)| {
+            (h, g, Vec::new()),
+            |i, piece, (h, g, room)| {
                 let (q, w) = piece.split_at_mut(a * rows);
-                let w = &mut w[..p * rows];
-                change(i, q, w);
+                change(i, q, w, room);
+                let w = &w[..p * rows];
                 if overlap {
                     tall::gram(q, w, rows, h);
                 }
                 tall::gram(w, w, rows, g);
             },
-            |(h, g)| {
+            |(h, g, _)| {
                 total.overlap += MatRef::from_row_major_slice(h, a, p);
                 total.gram += MatRef::from_row_major_slice(g, p, p);
             },

@@ -22,7 +22,7 @@ pub use preprocessing::{Centering, Preprocessing, RowMap, Scaling};
 pub use sampler::{Replacement, Sampler};
 pub(crate) use sampler::{below, random_direction, random_filling, random_normal};
 pub use statistics::ColumnStatistics;
-pub(crate) use statistics::check_weights;
+pub(crate) use statistics::{check_weights, weight_and_moment};
 
 use crate::Error;
 

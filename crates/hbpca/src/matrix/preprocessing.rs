@@ -100,6 +100,11 @@ pub struct RowMap {
 }
 
 impl RowMap {
+    /// Rows as they are, whose ‖x‖² have the given mean.
+    pub(crate) fn of_rows_as_they_are(moment: f64) -> Self {
+        Self { shift: None, scale: None, inverse_scale: None, total_variance: moment, uncentred: moment }
+    }
+
     /// μ, or nothing where nothing is subtracted.
     pub fn shift(&self) -> Option<&[f64]> {
         self.shift.as_deref()

@@ -392,6 +392,43 @@ impl Entries {
     }
 }
 
+/// The weight of compressed rows, and the mean of their ‖x‖²: all there is to know of rows that stay as they are. One pass that
+/// touches the values alone; refuses what [`ColumnStatistics`] refuses.
+pub(crate) fn weight_and_moment(
+    matrix: &Matrix<'_>,
+    weights: Option<&[f64]>,
+    cancel: &CancelToken,
+) -> Result<(f64, f64), Error> {
+    if let Some(weights) = weights {
+        check_weights(matrix.n_rows(), weights)?;
+    }
+    let (n, n_chunks) = (matrix.n_rows(), ordered::n_chunks(matrix.nnz(), 1));
+    let mut total = (0.0, 0.0);
+    ordered::for_each_chunk(
+        n_chunks,
+        &mut vec![(0.0, 0.0); rayon::current_num_threads().min(n_chunks)],
+        |i, (weight, sum)| {
+            (*weight, *sum) = (0.0, 0.0);
+            for l in ordered::piece(n, i, n_chunks) {
+                let w = weights.map_or(1.0, |weights| weights[l]);
+                let mut square = 0.0;
+                matrix.for_each_in_row(l, |_, x| square += x * x);
+                *weight += w;
+                *sum += w * square;
+            }
+        },
+        |_, (weight, sum)| total = (total.0 + *weight, total.1 + *sum),
+    );
+    cancel.go_on()?;
+    if !total.1.is_finite() {
+        // A row of weight zero may hold anything: the statistics pass over it, and so must this.
+        let statistics = ColumnStatistics::gather(matrix, weights, cancel)?;
+        let squares = statistics.mean.iter().zip(statistics.variance()).map(|(mean, v)| mean * mean + v);
+        return Ok((statistics.weight, squares.sum()));
+    }
+    Ok((total.0, total.1 / total.0))
+}
+
 /// Refuses weights that are missing, negative, not finite or all zero.
 pub(crate) fn check_weights(n: usize, weights: &[f64]) -> Result<(), Error> {
     if weights.len() != n {

@@ -85,17 +85,24 @@ impl CovarianceSolver {
         Self { max_passes, ..self }
     }
 
-    /// Whether limits have room for an attempt in cheaper arithmetic.
-    pub(crate) fn tries_coarsely(limits: &Limits) -> bool {
-        limits.tol >= LEAST_COARSE_TOL && limits.max_passes >= PASSES_OF_ATTEMPT
+    /// Whether limits have room for an attempt in cheaper arithmetic, and k of d columns leave a gain after measuring it.
+    pub(crate) fn tries_coarsely(d: usize, k: usize, limits: &Limits) -> bool {
+        limits.tol >= LEAST_COARSE_TOL && limits.max_passes >= PASSES_OF_ATTEMPT && gains_coarsely(d, k)
     }
 
     /// Residuals of `tol`·θ₁ are enough: tries the operator's cheaper arithmetic first where it can be hoped to reach that; `seed`
     /// is that of the probes which then measure its rounding.
     #[must_use]
     pub fn aiming_at(self, tol: f64, seed: u64) -> Self {
-        Self { coarse: tol >= LEAST_COARSE_TOL, tol, seed, ..self }
+        let coarse = tol >= LEAST_COARSE_TOL && gains_coarsely(self.vectors.d(), self.k);
+        Self { coarse, tol, seed, ..self }
     }
+}
+
+/// Cheaper arithmetic saves about a quarter of d multiply-adds an entry, of full speed, and measuring what it is worth takes two
+/// for each vector, at half that speed where rows are short; rows of a few registers gain nothing.
+fn gains_coarsely(d: usize, k: usize) -> bool {
+    d >= 100 && d >= 8 * k.min(PROBES)
 }
 
 impl CovarianceSolver {

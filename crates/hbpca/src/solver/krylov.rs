@@ -27,7 +27,7 @@ use crate::{Archive, Block, CovarianceOperator, Error};
 const COARSE_FLOOR: f64 = 8.0 * f32::EPSILON as f64;
 
 /// Coordinates from which on the vectors of the basis, rather than the rows, take most of the time.
-const LONG: usize = 8192;
+pub(crate) const LONG: usize = 8192;
 
 /// Sizes of the block and of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,8 +50,10 @@ impl KrylovSizes {
     /// first: a narrow block of as many as fill a register, and a short memory, because the vectors of the basis are longer
     /// than the rows.
     pub fn suiting_sparse(k: usize) -> Self {
-        let block = if k <= 24 { 4 } else { 8 };
-        Self { block, memory: (3 * k + 10).max(24) }
+        match k {
+            0..=24 => Self { block: 4, memory: (3 * k + 10).max(24) },
+            _ => Self { block: 8, memory: 5 * k / 2 + 10 },
+        }
     }
 }
 
