@@ -149,7 +149,7 @@ impl FromStr for StepSize {
 pub enum PrecisionArg {
     /// As the file has them; f32 data is multiplied in f32 first, in f64 at last
     Auto,
-    /// Kept and, if dense, multiplied in f32: for tolerances down to about 1e-3
+    /// Kept and multiplied in f32: for tolerances down to about 1e-3
     F32,
     /// Kept in f32, multiplied in f64
     Mixed,
