@@ -1,5 +1,5 @@
 //! Vectors so long that their basis is kept in f32, while rounding allows.
-#![allow(clippy::unwrap_used, reason = "tests stop at surprises")]
+#![allow(clippy::unwrap_used, clippy::cast_possible_wrap, reason = "tests stop at surprises and count small")]
 
 mod common;
 
@@ -120,7 +120,10 @@ fn any_number_of_threads_and_any_break_give_the_same_bits() {
     let x = text(1200, 4);
     let config = config(3, 1e-9, ArithmeticChoice::Auto);
     let mut kept = Vec::new();
-    let mut keep = |checkpoint: &hbpca::Checkpoint| Ok(kept.push(checkpoint.clone()));
+    let mut keep = |checkpoint: &hbpca::Checkpoint| {
+        kept.push(checkpoint.clone());
+        Ok(())
+    };
     let data = x.fingerprint(None);
     let resumable = Resumable { data: data.clone(), keep: Some(&mut keep), ..Resumable::default() };
     let whole = config.fit_resumable(&x, None, &mut [], resumable).unwrap();

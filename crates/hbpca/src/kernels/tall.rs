@@ -36,7 +36,10 @@ pub(super) fn add_product_at<A: Arithmetic>(level: Level, w: &mut [A], q: &[A], 
 /// a and p.
 fn check<A>(q: &[A], w: &[A], rows: usize) -> (usize, usize) {
     let (a, p) = (q.len() / rows, w.len() / rows);
-    assert!(rows % REGISTERS_FULL == 0 && q.len() == a * rows && w.len() == p * rows, "whole vectors");
+    assert!(
+        rows.is_multiple_of(REGISTERS_FULL) && q.len() == a * rows && w.len() == p * rows,
+        "whole vectors"
+    );
     (a, p)
 }
 

@@ -76,7 +76,7 @@ impl<'a, T: Real> Csr<'a, T> {
             let columns = &self.columns[pair[0]..pair[1]];
             // Without a way out in the middle the compiler compares many at once.
             let pairs = columns.iter().zip(columns.iter().skip(1));
-            pairs.fold(true, |ascending, (a, b)| ascending & (a < b))
+            pairs.filter(|(a, b)| a >= b).count() == 0
                 && columns.last().is_none_or(|last| (*last as usize) < self.d)
         };
         if self.row_starts.par_windows(2).with_min_len(SHARE).all(in_order) {

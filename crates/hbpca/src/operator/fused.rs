@@ -228,7 +228,7 @@ fn coarse_rounding_of_compressed(map: &RowMap, n: usize, d: usize) -> Option<f64
     let moment = map.uncentred_moment();
     let wide = f64::from(f32::EPSILON) / f64::EPSILON;
     let rounding = wide * (rounding_of_sum(d) + rounding_of_sum(n));
-    (moment <= 16.0 * map.total_variance() && fits_single(map, moment, n)).then(|| rounding * moment)
+    (moment <= 16.0 * map.total_variance() && fits_single(map, moment, n)).then_some(rounding * moment)
 }
 
 /// Whether arithmetic in f32 neither overflows nor loses small numbers: with rows D⁻¹(x − μ) = a it forms V′ = D⁻¹V,

@@ -95,7 +95,7 @@ impl CovarianceSolver {
     #[must_use]
     pub fn aiming_at(self, tol: f64, seed: u64) -> Self {
         let coarse = tol >= LEAST_COARSE_TOL && gains_coarsely(self.vectors.d(), self.k);
-        Self { coarse, tol, seed, ..self }
+        Self { tol, seed, coarse, ..self }
     }
 }
 
