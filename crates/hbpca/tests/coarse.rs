@@ -120,25 +120,25 @@ fn fits_in_each_arithmetic_say_what_they_know() {
 
 #[test]
 fn covariances_formed_in_single_precision_are_certified_or_formed_again() {
-    let weights: Vec<f64> = (0..500).map(|l| 0.5 + f64::from(l % 7)).collect();
-    let mut dominated = levelled(500, 130, 0.0, 1.0);
-    dominated[9 * 130..10 * 130].iter_mut().for_each(|x| *x *= 1e4);
+    let weights: Vec<f64> = (0..300).map(|l| 0.5 + f64::from(l % 7)).collect();
+    let mut dominated = levelled(300, 260, 0.0, 1.0);
+    dominated[9 * 260..10 * 260].iter_mut().for_each(|x| *x *= 1e4);
     let repeated: Vec<f64> =
-        levelled(500, 130, 0.0, 1.0).iter().map(|x| if *x > 0.8 { 2.3 } else { -0.3 }).collect();
+        levelled(300, 260, 0.0, 1.0).iter().map(|x| if *x > 0.8 { 2.3 } else { -0.3 }).collect();
     let kinds = [
-        ("plain", levelled(500, 130, 1.0, 1.0)),
-        ("mean 1e6", levelled(500, 130, 1e6, 1.0)),
-        ("tiny", levelled(500, 130, 1.0, 1e-30)),
-        ("huge", levelled(500, 130, 1.0, 1e30)),
-        ("small", levelled(500, 130, 1.0, 1e-9)),
+        ("plain", levelled(300, 260, 1.0, 1.0)),
+        ("mean 1e6", levelled(300, 260, 1e6, 1.0)),
+        ("tiny", levelled(300, 260, 1.0, 1e-30)),
+        ("huge", levelled(300, 260, 1.0, 1e30)),
+        ("small", levelled(300, 260, 1.0, 1e-9)),
         ("repeated", repeated),
         ("dominated", dominated),
     ];
     for (kind, values) in &kinds {
-        let x = dense_f32(values, 130);
+        let x = dense_f32(values, 260);
         for preprocessing in EVERY_PREPROCESSING {
             for weights in [None, Some(&weights[..])] {
-                for k in [1, 3, 20] {
+                for k in [1, 20] {
                     let fit = |arithmetic, tol, max_passes| {
                         let limits = Limits { tol, max_passes, ..Limits::default() };
                         let solver = SolverKind::Covariance;
@@ -185,7 +185,7 @@ fn covariances_formed_in_single_precision_are_certified_or_formed_again() {
 fn an_attempt_that_misses_the_tolerance_is_followed_by_full_arithmetic() {
     // Two values only, whose products round the same way all over, and more components than are multiplied themselves: the
     // probes' factor does the rest.
-    let (n, d, k) = (600, 130, 20);
+    let (n, d, k) = (600, 260, 20);
     let mut values = levelled(n, d, 0.0, 1.0);
     values
         .chunks_exact_mut(d)

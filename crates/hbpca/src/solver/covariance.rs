@@ -100,9 +100,9 @@ impl CovarianceSolver {
 }
 
 /// Cheaper arithmetic saves about a quarter of d multiply-adds an entry, of full speed, and measuring what it is worth takes two
-/// for each vector, at half that speed where rows are short; rows of a few registers gain nothing.
+/// for each vector, at half that speed or less where rows are short; rows of a few registers gain nothing.
 fn gains_coarsely(d: usize, k: usize) -> bool {
-    d >= 100 && d >= 8 * k.min(PROBES)
+    d >= 100 && d >= 16 * k.min(PROBES)
 }
 
 impl CovarianceSolver {
