@@ -7,6 +7,7 @@
 mod chunks;
 mod csr;
 mod dense;
+mod entries;
 mod fingerprint;
 mod gathering;
 mod preprocessing;
@@ -16,13 +17,14 @@ mod statistics;
 pub use chunks::RowChunks;
 pub use csr::Csr;
 pub use dense::Dense;
+pub(crate) use entries::weight_and_moment;
 pub(crate) use fingerprint::{fingerprint_of_block, fingerprint_of_chunks};
 pub(crate) use gathering::GatheredStatistics;
 pub use preprocessing::{Centering, Preprocessing, RowMap, Scaling};
 pub use sampler::{Replacement, Sampler};
 pub(crate) use sampler::{below, random_direction, random_filling, random_normal};
 pub use statistics::ColumnStatistics;
-pub(crate) use statistics::{check_weights, weight_and_moment};
+pub(crate) use statistics::check_weights;
 
 use crate::Error;
 
