@@ -65,7 +65,11 @@ impl Cost {
         let entries = matrix.nnz() as f64;
         let threads = rayon::current_num_threads() as f64;
         let sparse = matrix.is_sparse();
-        let sizes = if sparse { KrylovSizes::suiting_sparse } else { KrylovSizes::suiting }(k as usize);
+        let sizes = if sparse {
+            KrylovSizes::suiting_sparse_in_memory(matrix.n_cols(), config.k)
+        } else {
+            KrylovSizes::suiting(config.k)
+        };
         let p = (sizes.block as f64).min(d);
         // As counted on the data sets of docs/benchmarks.md; after d/p of them the basis is full.
         let passes = (7.0 + 0.4 * k).min((d / p).ceil() + 1.0);

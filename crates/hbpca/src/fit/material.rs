@@ -7,7 +7,7 @@ use crate::matrix::{
     ColumnStatistics, Matrix, Preprocessing, Replacement, RowMap, Sampler, weight_and_moment,
 };
 use crate::observe::Observer;
-use crate::solver::{Krylov, KrylovSizes, LONG, Solver};
+use crate::solver::{Krylov, KrylovSizes, Solver};
 use crate::{CancelToken, Covariance, CovarianceOperator, Error};
 
 /// Data to be fitted.
@@ -100,11 +100,7 @@ impl Material for InMemory<'_> {
     fn solver(&self, config: &FitConfig) -> Result<Box<dyn Solver>, Error> {
         let (n, d) = self.shape();
         if config.solver == SolverKind::Krylov && self.matrix.is_sparse() {
-            let mut sizes = KrylovSizes::suiting_sparse(config.k);
-            if config.k == 1 && d >= LONG {
-                // Two vectors and their sums stay in cache. They see a largest value that is there twice.
-                sizes.block = 2;
-            }
+            let sizes = KrylovSizes::suiting_sparse_in_memory(d, config.k);
             return Ok(Box::new(Krylov::new(d, config.k, sizes, config.seed, config.start.as_ref())?));
         }
         config.solver(n, d)

@@ -27,7 +27,7 @@ use crate::{Archive, Block, CovarianceOperator, Error};
 const COARSE_FLOOR: f64 = 8.0 * f32::EPSILON as f64;
 
 /// Coordinates from which on the vectors of the basis, rather than the rows, take most of the time.
-pub(crate) const LONG: usize = 8192;
+const LONG: usize = 8192;
 
 /// Sizes of the block and of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,15 @@ impl KrylovSizes {
         match k {
             0..=24 => Self { block: 4, memory: (3 * k + 10).max(24) },
             _ => Self { block: 8, memory: 5 * k / 2 + 10 },
+        }
+    }
+
+    /// The same where rows are in memory and a pass costs little: one component of long vectors takes two, which stay in cache with
+    /// their sums, and show a largest value that is there twice.
+    pub fn suiting_sparse_in_memory(d: usize, k: usize) -> Self {
+        match Self::suiting_sparse(k) {
+            sizes if k == 1 && d >= LONG => Self { block: 2, ..sizes },
+            sizes => sizes,
         }
     }
 }
