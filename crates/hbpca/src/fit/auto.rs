@@ -10,11 +10,9 @@
 
 use super::speeds::Speeds;
 use super::{FitConfig, SolverKind};
-use crate::solver::{CovarianceSolver, KrylovSizes, MOST_MEASURED, size_of_basis, solves_partially};
+use crate::solver::{CovarianceSolver, KrylovSizes, MOST_MEASURED, solves_partially, work};
 use crate::{ArithmeticChoice, Matrix};
 
-/// A full dense eigen-solve takes about as long as so many times d³ multiply-adds of a pass in f64.
-const EIGEN_SOLVE: f64 = 6.0;
 /// Bytes per nanosecond that all threads together read from memory.
 const MEMORY: f64 = 15.0;
 /// Numbers that C may take (1 GiB).
@@ -84,13 +82,8 @@ impl Cost {
         let krylov = passes * (pass(p, early) + vectors) + pass(p.max(k), last);
         let side = smaller_side(matrix) as f64;
         let wide = side < d;
-        let full_solve = EIGEN_SOLVE * side.powi(3) / speeds.double;
-        // Products with C, each vector against all others twice, and the small problem.
-        let basis = size_of_basis(config.k) as f64;
-        let partial_solve =
-            (d * d * basis / threads + 2.0 * d * basis * basis + EIGEN_SOLVE * basis.powi(3)) / speeds.double;
-        let partial = !wide && solves_partially(matrix.n_cols(), k as usize);
-        let solve = if partial { partial_solve } else { full_solve };
+        let solve = if wide { work::all(side as usize) } else { work::of_leading(side as usize, config.k) };
+        let solve = solve / speeds.double;
         // Wide data is read twice more: for AᵀU and for CV.
         let others = if wide { 2.0 * pass(k, speeds.double) } else { 0.0 };
         let coarsely =
@@ -122,11 +115,13 @@ impl Cost {
 /// Components to ask `covariance` for first where a share of the variance is wanted, and `k` would be the next guess.
 ///
 /// Every further guess forms C again, n·d²/2 multiply-adds, and four guesses (1, 8, 16, 32) are the usual number; all components
-/// at once cost one full eigen-solve, which narrow data get in any case.
+/// at once cost one full eigen-solve.
 pub(super) fn first_k_of_share(n: usize, d: usize, k: usize) -> usize {
-    let solve = EIGEN_SOLVE * (d as f64).powi(3);
+    /// A decomposition of so many takes no time worth saving.
+    const FEW: usize = 100;
     let guesses = 4.0 * n as f64 * (d as f64).powi(2) / 2.0;
-    if !solves_partially(d, k) || solve <= guesses { n.min(d) } else { k }
+    let all = n.min(d) <= FEW || !solves_partially(d, k) || work::all(d) <= guesses;
+    if all { n.min(d) } else { k }
 }
 
 #[cfg(test)]
@@ -158,7 +153,7 @@ mod tests {
         let first = |n: usize, d: usize| first_k_of_share(n, d, 8);
         assert_eq!(first(300, 20), 20);
         assert_eq!(first(10, 100), 10);
-        assert_eq!(first(300, 1000), 8); // 9·10¹⁰ multiply-adds for the solve, 6·10⁸ for four guesses
+        assert_eq!(first(300, 1000), 8); // 5·10⁹ multiply-adds for the solve, 6·10⁸ for four guesses
         assert_eq!(first(10_000, 200), 200);
     }
 

@@ -8,12 +8,14 @@ mod leaving;
 mod long;
 mod orthonormal;
 mod tall;
+mod tridiagonal;
 
 pub(crate) use kept::Kept;
 pub(crate) use leaving::Left;
 pub(crate) use long::LongVectors;
 pub(crate) use orthonormal::{orthonormal_complement, random_complement};
 pub(crate) use tall::Tall;
+pub(crate) use tridiagonal::Reduced;
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par, Side};

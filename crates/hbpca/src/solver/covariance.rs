@@ -6,7 +6,8 @@
 //! 3  W ← the k leading columns of U, images CW
 //! ```
 //!
-//! For k ≪ d line 2 is not a full decomposition but a [Krylov space](super::formed) of C, which is then in cache. Dense data of fewer
+//! For k ≪ d line 2 is not a full decomposition but a [Krylov space](super::formed) of C, which is then in cache, or a
+//! [tridiagonal matrix](crate::linalg::Reduced) of which k vectors are asked for. Dense data of fewer
 //! rows than columns is decomposed from AAᵀ, n×n, which has the same eigenvalues: three passes.
 //!
 //! Where the tolerance has room for it and the operator has cheaper arithmetic, line 1 yields Ĉ = C + E in that. The bound on E that
@@ -17,15 +18,15 @@
 //! Source: textbook. Choose it when d is small: everything about the spectrum is known after one pass. Cost: 1 pass or 2, nd²
 //! flops and d² numbers of memory.
 
-use faer::{MatRef, Side};
+use faer::Side;
 
-use super::formed::{leading, solves_partially};
+use super::formed::{leading, multiply, solves_by_krylov, solves_partially};
 use super::probe::{PROBES, Probes};
 use super::{Outlook, Pairs, Solver};
 use crate::block::largest;
 use crate::certificate::{Next, ritz_values};
 use crate::linalg::{
-    beside, gram_of_blocks, product_of_block, random_complement, residual_norms, small_eigen, view,
+    Reduced, beside, gram_of_blocks, product_of_block, random_complement, residual_norms, small_eigen, view,
 };
 use crate::operator::rounding_of_sum;
 use crate::{Archive, Block, CovarianceOperator, Error, Limits, RowSpectrum};
@@ -129,45 +130,34 @@ impl CovarianceSolver {
 }
 
 impl CovarianceSolver {
-    /// The k leading pairs of a large C, down to rounding or far below the tolerance; whether that was possible.
-    fn leading_pairs(&mut self, c: &Block, trace: f64) -> Result<bool, Error> {
+    /// The k leading pairs of a large C, down to rounding or far below the tolerance; whether that was possible. `rounding` is that of C.
+    fn pairs_from_krylov(&mut self, c: &Block, trace: f64, rounding: f64) -> Result<bool, Error> {
         let (d, k) = (c.d(), self.k);
-        if !solves_partially(d, k) {
+        if !solves_by_krylov(d, k) {
             return Ok(false);
         }
-        let Some(found) = leading(c, k, SHARE_OF_TOL * self.tol, rounding_of_sum(d) * trace)? else {
+        let floor = rounding_of_sum(d) * trace;
+        let Some(found) = leading(c, k, SHARE_OF_TOL * self.tol, floor, rounding)? else {
             return Ok(false);
         };
-        (self.vectors, self.images) = (found.vectors, found.images);
+        (self.vectors, self.images, self.next) = (found.vectors, found.images, found.next);
         super::sort_descending(&mut self.vectors, &mut self.images);
-        self.next = found.next.map_or(Next::Unknown, Next::Estimated);
         Ok(true)
     }
 
-    /// All pairs of C by a full decomposition, of which k are kept; `rounding` is that of C.
-    fn all_pairs(&mut self, mut c: Block, trace: f64, rounding: f64) -> Result<(), Error> {
+    /// The k leading pairs by a reduction to tridiagonal form, or all of them where k is a large part of d; `rounding` is that of C.
+    fn pairs_from_reduction(&mut self, mut c: Block, trace: f64, rounding: f64) -> Result<(), Error> {
         let (d, k) = (c.d(), self.k);
-        // Eigenvalues ascend. Scaling to trace 1 keeps tiny and huge data within the solver's range.
+        // Scaling to trace 1 keeps tiny and huge data within the solver's range.
         let scale = if trace > 0.0 { trace } else { 1.0 };
         c.scale(1.0 / scale);
-        let matrix = MatRef::from_row_major_slice(c.values(), d, d);
-        let eigen =
-            matrix.self_adjoint_eigen(Side::Lower).map_err(|e| Error::Source(format!("{e:?}").into()))?;
-        let (u, lambda) = (eigen.U(), eigen.S());
-        for c in 0..k {
-            for j in 0..d {
-                self.vectors.values_mut()[j * k + c] = u[(j, d - 1 - c)];
-            }
-        }
-        let w = MatRef::from_row_major_slice(self.vectors.values(), d, k);
-        let product = matrix * w;
-        for j in 0..d {
-            for c in 0..k {
-                self.images.values_mut()[j * k + c] = product[(j, c)] * scale;
-            }
-        }
+        let few = if solves_partially(d, k) { Reduced::of(&c).leading(k) } else { None };
+        let (vectors, values) = few.map_or_else(|| all_pairs(&c, k), Ok)?;
+        self.images = multiply(&c, &vectors);
+        self.vectors = vectors;
+        self.images.scale(scale);
         super::sort_descending(&mut self.vectors, &mut self.images);
-        self.next = if k < d { Next::Proved(lambda[d - 1 - k] * scale + rounding) } else { Next::Nothing };
+        self.next = if k < d { Next::Proved(values[k] * scale + rounding) } else { Next::Nothing };
         Ok(())
     }
 
@@ -191,6 +181,19 @@ impl CovarianceSolver {
         }
         Ok(())
     }
+}
+
+/// The k leading eigenvectors of C, and all eigenvalues, descending, by a full decomposition.
+fn all_pairs(c: &Block, k: usize) -> Result<(Block, Vec<f64>), Error> {
+    let d = c.d();
+    let eigen =
+        view(c).self_adjoint_eigen(Side::Lower).map_err(|e| Error::Source(format!("{e:?}").into()))?;
+    let (u, lambda) = (eigen.U(), eigen.S()); // ascending
+    let mut vectors = Block::zeros(d, k);
+    for (j, row) in vectors.values_mut().chunks_exact_mut(k).enumerate() {
+        row.iter_mut().enumerate().for_each(|(i, x)| *x = u[(j, d - 1 - i)]);
+    }
+    Ok((vectors, (0..d).map(|i| lambda[d - 1 - i]).collect()))
 }
 
 impl Solver for CovarianceSolver {
@@ -223,8 +226,8 @@ impl Solver for CovarianceSolver {
         // ‖C‖_F ≤ trace C bounds the rounding of the small product; both eigen-solves are backward stable with the same size.
         self.image_error = rounding + 2.0 * rounding_of_sum(d) * trace;
         // 2, 3
-        if !self.leading_pairs(&c, trace)? {
-            self.all_pairs(c, trace, self.image_error)?;
+        if !self.pairs_from_krylov(&c, trace, self.image_error)? {
+            self.pairs_from_reduction(c, trace, self.image_error)?;
         }
         if rounding > operator.image_rounding() {
             self.measured = true;

@@ -19,7 +19,7 @@ mod vr_power_m;
 
 pub use anchored::{Anchored, AnchoredSizes};
 pub use covariance::CovarianceSolver;
-pub(crate) use formed::{size_of_basis, solves_partially, vectors_kept};
+pub(crate) use formed::{solves_partially, vectors_kept, work};
 pub use krylov::{Krylov, KrylovSizes};
 pub use oja::Oja;
 pub use power::Power;

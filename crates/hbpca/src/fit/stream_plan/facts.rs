@@ -56,7 +56,8 @@ impl Facts {
 
     pub(super) fn covariance(&self, k: usize) -> Needs {
         let square = self.vector().saturating_mul(self.d as u64);
-        let decomposed = if solves_partially(self.d, k) { 1 } else { 5 };
+        // C and, for the pairs, a copy of it, its factor, or all that a full decomposition keeps.
+        let decomposed = if solves_partially(self.d, k) { 3 } else { 5 };
         let kept = self.vector() * vectors_kept(self.d, k) as u64;
         self.needs(square.saturating_mul(decomposed).saturating_add(kept), square)
     }
