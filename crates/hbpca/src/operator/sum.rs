@@ -90,12 +90,20 @@ impl<'a> Operand<'a> {
             }
             &**c
         });
-        rounded.resize(if round { v.len() } else { 0 }, 0.0);
+        use_for(rounded, if round { v.len() } else { 0 });
         rounded.par_chunks_mut(SHARE).zip(v.par_chunks(SHARE)).for_each(|(rounded, v)| {
             rounded.iter_mut().zip(v).for_each(|(rounded, v)| *rounded = *v as f32);
         });
         Self { v, rounded, p, c }
     }
+}
+
+/// Makes room for `len` numbers; memory that is not used is given back, because solvers change their arithmetic once.
+fn use_for<T: Copy + Default>(room: &mut Vec<T>, len: usize) {
+    if len == 0 {
+        *room = Vec::new();
+    }
+    room.resize(len, T::default());
 }
 
 impl Prepared<'_> {
@@ -132,8 +140,8 @@ impl Prepared<'_> {
         // All are ready, also those that get no chunk this time: the next call must not allocate.
         let coarse = !operand.rounded.is_empty();
         for worker in &mut scratch.workers[..n_workers] {
-            worker.coarse_y.resize(if coarse { d * p } else { 0 }, 0.0);
-            worker.y.resize(if coarse { 0 } else { d * p }, 0.0);
+            use_for(&mut worker.coarse_y, if coarse { d * p } else { 0 });
+            use_for(&mut worker.y, if coarse { 0 } else { d * p });
             worker.t_sum.resize(p, 0.0);
         }
         scratch.t_sum.clear();

@@ -74,9 +74,10 @@ pub(crate) fn solves_partially(d: usize, k: usize) -> bool {
     k * LEAST_SHARE <= d
 }
 
-/// Whether a Krylov space is tried first. It costs little more than half of what else would be done, should that be necessary.
+/// Whether a Krylov space is tried first. Should it fail, it has cost less than what else is done; a small matrix stays in the
+/// second-level cache while it is reduced, and gains nothing.
 pub(super) fn solves_by_krylov(d: usize, k: usize) -> bool {
-    size_of_basis(k) as f64 <= MOST * d as f64 && work::krylov(d, k) <= 0.6 * work::reduction(d)
+    d >= 600 && size_of_basis(k) as f64 <= MOST * d as f64 && work::krylov(d, k) <= 0.75 * work::reduction(d)
 }
 
 /// Numbers kept, in vectors, beside the matrix.
@@ -155,7 +156,7 @@ fn bound_next(c: &Block, w: &Block, theta: &[f64], off: f64, rounding: f64) -> N
         row.iter_mut().zip(theta).for_each(|(x, theta)| *x *= theta);
     }
     // In units of x, of which no square is formed.
-    let mut rest = Mat::from_fn(d, d, |i, j| f64::from(u8::from(i == j)) - c.values()[i * d + j] / x);
+    let mut rest = Mat::from_fn(d, d, |i, j| f64::from(u8::from(i == j)) - c.values()[j * d + i] / x);
     matmul(rest.as_mut(), Accum::Add, view(&scaled), view(w).transpose(), 1.0 / x, Par::Seq);
     // Each sum is rounded, and the factor is that of a matrix off by γ_d‖|L||Lᵀ|‖ ≤ γ_d·trace (Higham 2002, theorem 10.3).
     let trace: f64 = c.values().iter().step_by(d + 1).sum();

@@ -56,12 +56,13 @@ impl KrylovSizes {
         }
     }
 
-    /// The same where rows are in memory and a pass costs little: one component of long vectors takes two, which stay in cache with
-    /// their sums, and show a largest value that is there twice.
+    /// The same where rows are in memory and a pass costs little: few components of long vectors take two at a time, which stay in
+    /// cache with their sums, and show a largest value that is there twice.
     pub fn suiting_sparse_in_memory(d: usize, k: usize) -> Self {
-        match Self::suiting_sparse(k) {
-            sizes if k == 1 && d >= LONG => Self { block: 2, ..sizes },
-            sizes => sizes,
+        if k <= 4 && d >= LONG {
+            Self { block: 2, memory: (3 * k + 10).max(16) }
+        } else {
+            Self::suiting_sparse(k)
         }
     }
 }
@@ -212,8 +213,9 @@ impl Solver for Krylov {
         self.formed = None;
         if self.needs_refresh() || (self.basis.len() > 0 && self.basis.x.p() == 0) {
             (self.coarse, self.fresh) = (false, true);
+            self.z = Block::zeros(self.z.d(), 0);
             let vectors = self.basis.restart(self.worth_keeping(), self.seed ^ self.steps)?;
-            let mut images = std::mem::replace(&mut self.z, Block::zeros(vectors.d(), 0));
+            let mut images = Block::zeros(vectors.d(), vectors.p());
             operator.apply(&vectors, &mut images)?;
             return self.basis.refresh(vectors, images, self.k, operator.image_rounding());
         }

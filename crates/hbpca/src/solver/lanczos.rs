@@ -32,8 +32,7 @@ pub(super) struct Lanczos {
     pub(super) x: Block,
     /// B = XᵀCQ.
     b: Mat<f64>,
-    /// Q and CQ themselves, where they were computed anew: X is none that belongs to them, and B has the norms of their
-    /// residuals alone.
+    /// Q and CQ themselves, where they were computed anew: X is then empty, and B has the norms of their residuals alone.
     fresh: Option<Fresh>,
     /// Vectors to make room for.
     most: usize,
@@ -223,7 +222,10 @@ impl Lanczos {
                 let [w, _] = fresh.together();
                 w
             }
-            None => self.q.product(self.coefficients(count)),
+            None => {
+                self.x = Block::zeros(d, 0);
+                self.q.product(self.coefficients(count))
+            }
         };
         self.q = Kept::with_room(d, 0, false);
         let wanted = vectors.p();
