@@ -18,6 +18,11 @@ impl Tall {
         Self { d, values: Vec::new() }
     }
 
+    /// Makes room for `a` vectors, and not for more.
+    pub(crate) fn reserve(&mut self, a: usize) {
+        self.values.reserve_exact((a * self.d).saturating_sub(self.values.len()));
+    }
+
     /// Vectors that follow each other; values that do not fill another one are left out.
     pub(crate) fn from_values(d: usize, mut values: Vec<f64>) -> Self {
         values.truncate(values.len() / d.max(1) * d);

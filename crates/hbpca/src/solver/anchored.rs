@@ -192,6 +192,7 @@ impl Anchored {
             let drawn = Sampler::new(n, count, Replacement::Without, self.seed)?.draw().to_vec();
             let rows = pooled(pool, &drawn);
             let (mut sample, mut z) = (RitzBasis::empty(d), Block::zeros(d, p));
+            sample.reserve((START_PRODUCTS * p).min(d));
             for _ in 0..START_PRODUCTS {
                 operator.apply_batch(&rows, &x, &mut z)?;
                 sample.append(&x, &z, 0.0)?;
@@ -324,6 +325,8 @@ impl Solver for Anchored {
         if x.p() == 0 {
             self.basis.refresh(operator)?; // the anchors span the whole space: only fresher images can help
         } else {
+            // Anchors, a block, and the residuals of the k pairs beside it.
+            self.basis.reserve((self.sizes.anchors + self.sizes.block + self.k).min(x.d()));
             let mut z = Block::zeros(x.d(), x.p());
             if self.basis.len() == 0 {
                 operator.first_image(&mut x, &mut z)?; // 1

@@ -45,6 +45,12 @@ impl RitzBasis {
         }
     }
 
+    /// Makes room for `a` vectors: growing little by little would take up to three times as much.
+    pub(super) fn reserve(&mut self, a: usize) {
+        self.q.reserve(a);
+        self.cq.reserve(a);
+    }
+
     /// a, the number of vectors.
     pub(super) fn len(&self) -> usize {
         self.q.len()
