@@ -105,7 +105,8 @@ impl Block {
     /// Keeps the first `count` vectors, in the memory they have, and returns the others.
     pub(crate) fn split_off(&mut self, count: usize) -> Self {
         let (p, count) = (self.p, count.min(self.p));
-        let others = self.values.chunks_exact(p.max(1)).flat_map(|row| &row[count..]).copied().collect();
+        let mut others = Vec::with_capacity(self.d * (p - count));
+        self.values.chunks_exact(p.max(1)).for_each(|row| others.extend_from_slice(&row[count..]));
         for j in 0..self.d {
             self.values.copy_within(j * p..j * p + count, j * count);
         }

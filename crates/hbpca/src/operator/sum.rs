@@ -3,6 +3,8 @@
 //! What is done once a product (V′ = D⁻¹V before, D⁻¹ after) and what is done once a piece of the rows are separate
 //! steps, so that a matrix that comes in many pieces pays for the former only once.
 
+use std::sync::{Mutex, PoisonError};
+
 use rayon::prelude::*;
 
 use super::Rows;
@@ -137,18 +139,22 @@ impl Prepared<'_> {
         if scratch.workers.len() < n_workers {
             scratch.workers.resize_with(n_workers, Worker::default);
         }
-        // All are ready, also those that get no chunk this time: the next call must not allocate.
+        // Every chunk has a worker of its own, and the first one adds up in `out` itself, if that has the same numbers.
+        let own = n_chunks == n_workers;
         let coarse = !operand.rounded.is_empty();
-        for worker in &mut scratch.workers[..n_workers] {
+        // All are ready, also those that get no chunk this time: the next call must not allocate.
+        for (i, worker) in scratch.workers[..n_workers].iter_mut().enumerate() {
             use_for(&mut worker.coarse_y, if coarse { d * p } else { 0 });
-            use_for(&mut worker.y, if coarse { 0 } else { d * p });
+            if coarse || i > 0 || !own {
+                use_for(&mut worker.y, if coarse { 0 } else { d * p });
+            }
             worker.t_sum.resize(p, 0.0);
         }
         scratch.t_sum.clear();
         scratch.t_sum.resize(p, 0.0);
         let Scratch { t_sum, workers } = scratch;
         let workers = &mut workers[..n_workers];
-        let work = |i: usize, worker: &mut Worker| {
+        let work = |i: usize, worker: &mut Worker, into: Option<&mut [f64]>| {
             if self.cancel.is_abandoned() {
                 return; // what is merged instead is never handed out
             }
@@ -156,20 +162,31 @@ impl Prepared<'_> {
                 Rows::All => RowSet::Range(self.chunk(i, n_chunks)),
                 Rows::Batch(list) => RowSet::List(&list[ordered::piece(list.len(), i, n_chunks)]),
             };
-            worker.sum(self, &rows, operand, arithmetic);
+            worker.sum(self, &rows, operand, arithmetic, into);
         };
-        if n_chunks == n_workers {
-            // Every chunk has a buffer of its own: all threads share the merging, coordinate by coordinate.
-            ordered::for_each_own(0, workers, &work);
+        if own {
+            let first = Mutex::new((!coarse).then_some(&mut *out));
+            ordered::for_each_own(0, workers, &|i, worker: &mut Worker| {
+                let taken = || first.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let into = if i == 0 { taken() } else { None };
+                work(i, worker, into);
+            });
+            // All threads share the merging, coordinate by coordinate.
             out.par_chunks_mut(SHARE).enumerate().for_each(|(at, out)| {
-                workers.iter().enumerate().for_each(|(i, worker)| worker.add_to(out, at * SHARE, i == 0));
+                let others = workers.iter().enumerate().skip(usize::from(!coarse));
+                others.for_each(|(i, worker)| worker.add_to(out, at * SHARE, i == 0));
             });
             workers.iter().for_each(|worker| worker.add_sums_to(t_sum));
         } else {
-            ordered::for_each_chunk(n_chunks, workers, work, |i, worker| {
-                worker.add_to(out, 0, i == 0);
-                worker.add_sums_to(t_sum);
-            });
+            ordered::for_each_chunk(
+                n_chunks,
+                workers,
+                |i, worker| work(i, worker, None),
+                |i, worker| {
+                    worker.add_to(out, 0, i == 0);
+                    worker.add_sums_to(t_sum);
+                },
+            );
         }
         share_room(&mut scratch.workers);
     }
@@ -222,21 +239,23 @@ impl Worker {
         t_sum.iter_mut().zip(&self.t_sum).for_each(|(sum, t)| *sum += t);
     }
 
-    /// y ← Σ over one chunk, and for sparse rows the sum of t.
+    /// y, or `into`, ← Σ over one chunk, and for sparse rows the sum of t.
     fn sum(
         &mut self,
         prepared: &Prepared<'_>,
         rows: &RowSet<'_>,
         operand: Operand<'_>,
         arithmetic: Arithmetic,
+        into: Option<&mut [f64]>,
     ) {
         let Operand { v, rounded, p, c } = operand;
-        self.y.fill(0.0);
+        let y = into.unwrap_or(&mut self.y);
+        y.fill(0.0);
         self.coarse_y.fill(0.0);
         self.t_sum.fill(0.0);
         let weights = RowWeights(prepared.weights);
         let shift = prepared.map.shift();
-        let (y, kernel, t_sum) = (&mut self.y, &mut self.kernel, &mut self.t_sum);
+        let (kernel, t_sum) = (&mut self.kernel, &mut self.t_sum);
         match prepared.matrix {
             Matrix::DenseF32(x) if arithmetic == Arithmetic::Single => {
                 kernels::sum_dense(x, rows, weights, shift, v, p, y, &mut self.coarse_kernel);
