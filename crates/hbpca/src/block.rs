@@ -102,7 +102,7 @@ impl Block {
         Self { d: self.d, p: count, values }
     }
 
-    /// Keeps the first `count` vectors, in the memory they have, and returns the others.
+    /// Keeps the first `count` vectors and returns the others.
     pub(crate) fn split_off(&mut self, count: usize) -> Self {
         let (p, count) = (self.p, count.min(self.p));
         let mut others = Vec::with_capacity(self.d * (p - count));
@@ -111,6 +111,7 @@ impl Block {
             self.values.copy_within(j * p..j * p + count, j * count);
         }
         self.values.truncate(self.d * count);
+        self.values.shrink_to_fit();
         self.p = count;
         Self { d: self.d, p: p - count, values: others }
     }

@@ -140,6 +140,11 @@ impl<'a> Session<'a> {
         self.resumable.from.is_some()
     }
 
+    /// Whether checkpoints are kept.
+    pub(super) fn keeps(&self) -> bool {
+        self.resumable.keep.is_some()
+    }
+
     /// Statistics of the n rows and d columns, where they are known already.
     pub(super) fn statistics(&self, n: usize, d: usize) -> Result<Option<ColumnStatistics>, Error> {
         let Some(from) = &self.resumable.from else { return Ok(None) };
@@ -183,8 +188,7 @@ impl<'a> Session<'a> {
         statistics: Option<ColumnStatistics>,
         clock: &'b Stopwatch,
     ) -> Option<FitKeeper<'a, 'b>> {
-        self.resumable.keep.as_ref()?;
-        Some(FitKeeper { session: self, run, chosen_because, statistics, clock })
+        self.keeps().then_some(FitKeeper { session: self, run, chosen_because, statistics, clock })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::checkpoint::Session;
 use super::{FitConfig, SolverKind, auto};
 use crate::matrix::{
     ColumnStatistics, Matrix, Preprocessing, Replacement, RowMap, Sampler, weight_and_moment,
@@ -45,22 +46,26 @@ pub(super) struct InMemory<'m> {
     matrix: &'m Matrix<'m>,
     operator: Covariance<'m>,
     weight: f64,
-    /// None where rows stay as they are, since the map does not depend on them.
+    /// For checkpoints, where such are kept and the map depends on the columns.
     statistics: Option<ColumnStatistics>,
 }
 
 impl<'m> InMemory<'m> {
-    /// Reads the matrix once for its column statistics, unless they are `known`.
+    /// Reads the matrix once for its column statistics, unless the session knows them.
     pub(super) fn new(
         matrix: &'m Matrix<'m>,
         weights: Option<&[f64]>,
         preprocessing: Preprocessing,
-        known: Option<ColumnStatistics>,
+        session: &Session<'_>,
         cancel: &CancelToken,
     ) -> Result<Self, Error> {
-        let (map, weight, statistics) = if Self::needs_statistics(matrix, preprocessing) {
-            let statistics = known.map_or_else(|| ColumnStatistics::gather(matrix, weights, cancel), Ok)?;
-            (preprocessing.row_map(&statistics), statistics.weight(), Some(statistics))
+        let (map, weight, statistics) = if needs_statistics(matrix, preprocessing) {
+            let statistics = match session.statistics(matrix.n_rows(), matrix.n_cols())? {
+                Some(known) => known,
+                None => ColumnStatistics::gather(matrix, weights, cancel)?,
+            };
+            let map = preprocessing.row_map(&statistics);
+            (map, statistics.weight(), Some(statistics).filter(|_| session.keeps()))
         } else {
             let (weight, moment) = weight_and_moment(matrix, weights, cancel)?;
             (RowMap::of_rows_as_they_are(moment), weight, None)
@@ -73,16 +78,16 @@ impl<'m> InMemory<'m> {
         Ok(Self { matrix, operator, weight, statistics })
     }
 
-    /// Whether anything about single columns has to be known. Text that stays as it is has many, and most of a fit with one
-    /// component would go into them.
-    pub(super) fn needs_statistics(matrix: &Matrix<'_>, preprocessing: Preprocessing) -> bool {
-        !(matrix.is_sparse() && preprocessing == Preprocessing::NONE)
-    }
-
     /// Tells how rows are prepared.
     pub(super) fn announce(&self, observer: &mut dyn Observer) {
         observer.prepared(self.operator.map(), self.weight);
     }
+}
+
+/// Whether anything about single columns has to be known. Text that stays as it is has many, and most of a fit with one
+/// component would go into them.
+fn needs_statistics(matrix: &Matrix<'_>, preprocessing: Preprocessing) -> bool {
+    !(matrix.is_sparse() && preprocessing == Preprocessing::NONE)
 }
 
 impl Material for InMemory<'_> {

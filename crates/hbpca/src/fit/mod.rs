@@ -191,12 +191,7 @@ impl FitConfig {
         let session = Session::new(self, resumable)?;
         self.on_threads(usize::MAX, || {
             let clock = session.clock();
-            let known = if InMemory::needs_statistics(matrix, self.preprocessing) {
-                session.statistics(matrix.n_rows(), matrix.n_cols())?
-            } else {
-                None
-            };
-            let material = InMemory::new(matrix, weights, self.preprocessing, known, &self.limits.cancel)?;
+            let material = InMemory::new(matrix, weights, self.preprocessing, &session, &self.limits.cancel)?;
             observers.iter_mut().for_each(|observer| material.announce(&mut **observer));
             self.run_on(material, session, &clock, observers)
         })

@@ -60,7 +60,7 @@ impl KrylovSizes {
     /// cache with their sums, and show a largest value that is there twice.
     pub fn suiting_sparse_in_memory(d: usize, k: usize) -> Self {
         if k <= 4 && d >= LONG {
-            Self { block: 2, memory: (2 * k + 10).max(16) }
+            Self { block: 2, memory: (4 * k + 2).max(14) }
         } else {
             Self::suiting_sparse(k)
         }
