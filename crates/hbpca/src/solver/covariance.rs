@@ -140,7 +140,7 @@ impl CovarianceSolver {
         let Some(found) = leading(c, k, SHARE_OF_TOL * self.tol, floor, rounding)? else {
             return Ok(false);
         };
-        (self.vectors, self.images, self.next) = (found.vectors, found.images, found.next);
+        (self.vectors, self.images, self.next) = (found.vectors, found.images, Next::Proved(found.next));
         super::sort_descending(&mut self.vectors, &mut self.images);
         Ok(true)
     }

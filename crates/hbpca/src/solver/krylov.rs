@@ -59,10 +59,10 @@ impl KrylovSizes {
     /// The same where rows are in memory and a pass costs little: few components of long vectors take two at a time, which stay in
     /// cache with their sums, and show a largest value that is there twice.
     pub fn suiting_sparse_in_memory(d: usize, k: usize) -> Self {
-        if k <= 4 && d >= LONG {
-            Self { block: 2, memory: (4 * k + 2).max(14) }
-        } else {
-            Self::suiting_sparse(k)
+        match k {
+            1 if d >= LONG => Self { block: 2, memory: 18 },
+            2..=4 if d >= LONG => Self { block: 2, memory: (4 * k + 2).max(14) },
+            _ => Self::suiting_sparse(k),
         }
     }
 }
