@@ -3,6 +3,7 @@
 use faer::MatRef;
 
 use super::{Left, LongVectors};
+use crate::operator::SINGLE;
 use crate::{Archive, Block, Error};
 
 /// A basis in f32, half the memory and half the time, or in f64.
@@ -38,7 +39,7 @@ impl Kept {
 
     /// How much coarser its numbers are than f64.
     pub(crate) fn coarseness(&self) -> f64 {
-        if self.is_single() { f64::from(f32::EPSILON) / f64::EPSILON } else { 1.0 }
+        if self.is_single() { SINGLE } else { 1.0 }
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -14,7 +14,7 @@ use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::evd::tridiag;
 use faer::linalg::householder;
 use faer::linalg::qr::no_pivoting::factor::recommended_block_size;
-use faer::{Conj, Mat, Par};
+use faer::{Conj, Mat, Par, Spec};
 use rayon::prelude::*;
 
 use super::view;
@@ -44,15 +44,9 @@ impl Reduced {
         let mut reflections = view(c).to_owned();
         let mut factors = Mat::zeros(recommended_block_size::<f64>(d, d), d.saturating_sub(1));
         let mut memory =
-            MemBuffer::new(tridiag::tridiag_in_place_scratch::<f64>(d, Par::Seq, Default::default()));
+            MemBuffer::new(tridiag::tridiag_in_place_scratch::<f64>(d, Par::Seq, Spec::default()));
         let stack = MemStack::new(&mut memory);
-        tridiag::tridiag_in_place(
-            reflections.as_mut(),
-            factors.as_mut(),
-            Par::Seq,
-            stack,
-            Default::default(),
-        );
+        tridiag::tridiag_in_place(reflections.as_mut(), factors.as_mut(), Par::Seq, stack, Spec::default());
         let diagonal = (0..d).map(|i| reflections[(i, i)]).collect();
         let beside = (1..d).map(|i| reflections[(i, i - 1)]).collect();
         Self { tridiagonal: Tridiagonal { diagonal, beside }, reflections, factors }
@@ -131,9 +125,9 @@ impl Tridiagonal {
             let above = self.count_above(squares, &middle);
             for lane in 0..LANES {
                 if above[lane] > (first + lane) as f64 {
-                    low[lane] = middle[lane]
+                    low[lane] = middle[lane];
                 } else {
-                    high[lane] = middle[lane]
+                    high[lane] = middle[lane];
                 }
             }
         }
@@ -188,7 +182,7 @@ impl Tridiagonal {
                     break;
                 }
             }
-            if !(residual <= PASSABLE * rounding) {
+            if residual.is_nan() || residual > PASSABLE * rounding {
                 return None;
             }
         }

@@ -216,18 +216,16 @@ pub(super) fn coarse_rounding(map: &RowMap, n: usize, d: usize) -> Option<f64> {
         shift.iter().enumerate().map(|at| delta(at).powi(2)).sum()
     });
     let trace = map.total_variance();
-    let wide = f64::from(f32::EPSILON) / f64::EPSILON;
     let terms = d.div_ceil(8) + 8 + kernels::COARSE_ROWS;
     (moved <= 1e-8 * trace && fits_single(map, trace, n))
-        .then(|| wide * rounding_of_sum(terms) * trace + moved)
+        .then(|| SINGLE * rounding_of_sum(terms) * trace + moved)
 }
 
 /// The same for compressed rows, whose means are subtracted after the products and must not be large against the spread.
 /// V is rounded, rows are up to d products long, and a column's sums gather up to n of them in f32.
 fn coarse_rounding_of_compressed(map: &RowMap, n: usize, d: usize) -> Option<f64> {
     let moment = map.uncentred_moment();
-    let wide = f64::from(f32::EPSILON) / f64::EPSILON;
-    let rounding = wide * (rounding_of_sum(d) + rounding_of_sum(n));
+    let rounding = SINGLE * (rounding_of_sum(d) + rounding_of_sum(n));
     (moment <= 16.0 * map.total_variance() && fits_single(map, moment, n)).then_some(rounding * moment)
 }
 
@@ -249,6 +247,9 @@ pub(super) fn reshape(block: &mut Block, d: usize, p: usize) {
         *block = Block::zeros(d, p);
     }
 }
+
+/// How much coarser f32 rounds than f64.
+pub(crate) const SINGLE: f64 = f32::EPSILON as f64 / f64::EPSILON;
 
 /// Relative rounding of a sum of `terms` products in f64: the smaller of the worst case γₘ ≈ m·u and of 8√m·u, which
 /// holds but with probability below 10⁻¹³ for rounding errors of mean zero (Higham & Mary 2019, theorem 2.4).

@@ -17,7 +17,7 @@ mod sum;
 pub use communicator::{Communicator, SingleRank, ThreadRank, thread_ranks};
 pub use counted::{Counted, RowsRead};
 pub use fused::Covariance;
-pub(crate) use fused::rounding_of_sum;
+pub(crate) use fused::{SINGLE, rounding_of_sum};
 pub use gram::RowSpectrum;
 pub use in_arithmetic::ArithmeticChoice;
 pub(crate) use in_arithmetic::InArithmetic;

@@ -220,7 +220,7 @@ mod tests {
         let mut unit = w.clone();
         unit.values_mut().chunks_exact_mut(3).for_each(|row| (0..3).for_each(|i| row[i] /= lambda[i]));
         let next = |estimate: f64| bound_next(&c, &unit, &[theta[0], theta[1], theta[2], estimate], 0.0, 0.0);
-        assert!(next(0.25 + 1e-9).is_some_and(|bound| bound >= 0.25 && bound < 0.25 + 2e-9));
+        assert!(next(0.25 + 1e-9).is_some_and(|bound| (0.25..0.25 + 2e-9).contains(&bound)));
         assert_eq!(next(0.25 - 1e-9), None);
         assert_eq!(next(0.0), None);
     }

@@ -217,15 +217,12 @@ impl Lanczos {
     /// [`refresh`](Self::refresh). Should they not be independent, random ones take the place of those that are not.
     pub(super) fn restart(&mut self, count: usize, seed: u64) -> Result<Block, Error> {
         let d = self.x.d();
-        let vectors = match self.fresh.take() {
-            Some(fresh) => {
-                let [w, _] = fresh.together();
-                w
-            }
-            None => {
-                self.x = Block::zeros(d, 0);
-                self.q.product(self.coefficients(count))
-            }
+        let vectors = if let Some(fresh) = self.fresh.take() {
+            let [w, _] = fresh.together();
+            w
+        } else {
+            self.x = Block::zeros(d, 0);
+            self.q.product(self.coefficients(count))
         };
         self.q = Kept::with_room(d, 0, false);
         let wanted = vectors.p();
