@@ -10,8 +10,9 @@ import matplotlib
 import numpy as np
 
 matplotlib.use("svg")
-matplotlib.rcParams["svg.fonttype"] = "none"  # letters stay letters
 import matplotlib.pyplot as plt
+
+plt.rcParams["svg.fonttype"] = "none"  # letters stay letters
 
 PANELS = [("easy", "n"), ("hard", "n"), ("easy", "d"), ("hard", "d")]
 
