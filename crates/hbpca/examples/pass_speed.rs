@@ -114,6 +114,26 @@ where
     });
     race.line("column statistics", bytes, || ColumnStatistics::new(&matrix).map(drop));
     pass_lines(&mut race, &matrix, bytes)?;
+    race.run()?;
+    if T::BYTES == f32::BYTES {
+        coarse_table(&format!("{title}, in f32"), &matrix, || drop(std::hint::black_box(touch(&values))))?;
+    }
+    Ok(())
+}
+
+/// The same with arithmetic in f32, for data that is.
+fn coarse_table(title: &str, matrix: &Matrix<'_>, read: impl Fn()) -> Result<(), hbpca::Error> {
+    let (d, bytes) = (matrix.n_cols(), matrix.bytes_per_pass());
+    let mut race = Race::new(title);
+    race.line("read", bytes, || {
+        read();
+        Ok(())
+    });
+    for p in [1, 2, 4, 8, 16, 32] {
+        let mut operator = Covariance::new(matrix, Preprocessing::CENTER)?;
+        let (v, mut image) = (block(d, p), Block::zeros(d, p));
+        race.line(format!("pass, p = {p}"), bytes, move || operator.apply_coarsely(&v, &mut image));
+    }
     race.run()
 }
 
@@ -131,7 +151,12 @@ where
         Ok(())
     });
     pass_lines(&mut race, &matrix, bytes)?;
-    race.run()
+    race.run()?;
+    if T::BYTES == f32::BYTES {
+        let read = || drop(std::hint::black_box((touch(&columns), touch(&values))));
+        coarse_table(&format!("{title}, in f32"), &matrix, read)?;
+    }
+    Ok(())
 }
 
 /// Full passes for p = 1 … 32, and mini-batches.
