@@ -97,7 +97,7 @@ impl Tridiagonal {
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), (x, r)| (low.min(x - r), high.max(x + r)))
     }
 
-    /// A bound on ‖T‖, and the rounding that goes with it.
+    /// A unit of rounding of ‖T‖, from above.
     fn rounding(&self) -> f64 {
         let (low, high) = self.bounds();
         f64::EPSILON * low.abs().max(high.abs()).max(f64::MIN_POSITIVE / f64::EPSILON)
@@ -122,7 +122,7 @@ impl Tridiagonal {
         let (mut low, mut high) = ([low - rounding; LANES], [high + rounding; LANES]);
         while (0..LANES).any(|lane| high[lane] - low[lane] > 2.0 * rounding) {
             let middle: [f64; LANES] = std::array::from_fn(|lane| 0.5 * (low[lane] + high[lane]));
-            let above = self.count_above(squares, &middle);
+            let above = self.count_above(squares, &middle, rounding);
             for lane in 0..LANES {
                 if above[lane] > (first + lane) as f64 {
                     low[lane] = middle[lane];
@@ -138,8 +138,8 @@ impl Tridiagonal {
     }
 
     /// How many eigenvalues are above x: the positive pivots of T − xI = LDLᵀ.
-    fn count_above(&self, squares: &[f64], x: &[f64; LANES]) -> [f64; LANES] {
-        let least = self.rounding() * f64::EPSILON; // below this a pivot is taken for that much, as if Tᵢᵢ had been off by it
+    fn count_above(&self, squares: &[f64], x: &[f64; LANES], rounding: f64) -> [f64; LANES] {
+        let least = rounding * f64::EPSILON; // below this a pivot is taken for that much, as if Tᵢᵢ had been off by it
         let mut pivots = [f64::INFINITY; LANES];
         let mut counts = [0.0; LANES];
         let squares = std::iter::once(&0.0).chain(squares);
@@ -341,7 +341,7 @@ mod tests {
             assert!((value - exact).abs() <= 2.0 * t.rounding(), "{i}: {value} {exact}");
         }
         assert_eq!(
-            t.count_above(&[1.0; 49], &[0.0, 4.0, 2.0, -1.0, 5.0, 1.9, 2.1, 3.9])[..3],
+            t.count_above(&[1.0; 49], &[0.0, 4.0, 2.0, -1.0, 5.0, 1.9, 2.1, 3.9], t.rounding())[..3],
             [50.0, 0.0, 25.0]
         );
     }
