@@ -57,7 +57,8 @@ impl KrylovSizes {
     }
 
     /// The same where rows are in memory and a pass costs little: few components of long vectors take two at a time, which stay in
-    /// cache with their sums, and show a largest value that is there twice.
+    /// cache with their sums, and show a largest value that is there twice. Memory is as short as costs no pass on the text
+    /// collections of `docs/benchmarks.md`.
     pub fn suiting_sparse_in_memory(d: usize, k: usize) -> Self {
         match k {
             1 if d >= LONG => Self { block: 2, memory: 18 },
