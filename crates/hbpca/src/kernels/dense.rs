@@ -7,6 +7,7 @@
 
 use super::lanes::{Arithmetic, Kernel, Lanes};
 use super::panel::{BLOCK, Panel};
+use super::stream::OneVector;
 use super::{Level, RowSet, RowWeights};
 use crate::matrix::{Dense, Real};
 
@@ -42,7 +43,9 @@ pub(super) fn sum_dense_at<T: Real, A: Arithmetic>(
     let d = x.n_cols();
     assert_eq!((v.len(), y.len()), (d * p, d * p), "V and Y are d×p");
     assert!(shift.is_none_or(|shift| shift.len() == d), "one shift for each column");
-    if rows.len() > 0 && p > 0 {
+    if rows.len() > 0 && p == 1 {
+        A::run(level, OneVector { x, rows, weights, shift, v, y, scratch });
+    } else if rows.len() > 0 && p > 0 {
         A::run(level, Chunk { x, rows, weights, shift, v, p, y, scratch });
     }
 }
@@ -153,7 +156,10 @@ fn for_each_packed(d: usize, p: usize, width: usize, lanes: usize, mut pair: imp
 }
 
 /// Cuts `scratch` into zeroed pieces that start at cache lines.
-fn carve<A: Real, const PIECES: usize>(scratch: &mut Vec<A>, lens: [usize; PIECES]) -> [&mut [A]; PIECES] {
+pub(super) fn carve<A: Real, const PIECES: usize>(
+    scratch: &mut Vec<A>,
+    lens: [usize; PIECES],
+) -> [&mut [A]; PIECES] {
     let line = 64 / A::BYTES;
     let needed = lens.iter().map(|len| len.next_multiple_of(line)).sum::<usize>() + line;
     scratch.clear();

@@ -63,6 +63,8 @@ pub trait Lanes: Copy {
     unsafe fn sum(v: Self::V) -> Self::Number;
     /// Asks for the cache line of `address`, which may be any address.
     unsafe fn prefetch<T>(address: *const T);
+    /// The same into the second-level cache.
+    unsafe fn prefetch_far<T>(address: *const T);
 }
 
 /// A kernel waiting to be compiled for a level, with arithmetic on numbers of type `A`.
@@ -301,6 +303,8 @@ macro_rules! baseline {
             }
             #[inline(always)]
             unsafe fn prefetch<T>(_address: *const T) {}
+            #[inline(always)]
+            unsafe fn prefetch_far<T>(_address: *const T) {}
         }
         )*
     };

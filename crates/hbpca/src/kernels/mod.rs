@@ -14,6 +14,7 @@ pub(crate) mod narrow;
 mod panel;
 #[cfg(test)]
 mod plain;
+mod stream;
 mod summary;
 mod symmetric;
 pub(crate) mod tall;
