@@ -105,6 +105,9 @@ impl Block {
     /// Keeps the first `count` vectors and returns the others.
     pub(crate) fn split_off(&mut self, count: usize) -> Self {
         let (p, count) = (self.p, count.min(self.p));
+        if count == p {
+            return Self::zeros(self.d, 0);
+        }
         let mut others = Vec::with_capacity(self.d * (p - count));
         self.values.chunks_exact(p.max(1)).for_each(|row| others.extend_from_slice(&row[count..]));
         for j in 0..self.d {

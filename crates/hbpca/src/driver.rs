@@ -194,12 +194,11 @@ impl<'a> Driver<'a> {
             None => Course::default(),
             Some(paused) => paused.restore(solver, &mut operator)?,
         };
-        let mut certified;
         let mut stop = self.tell(&Event::Started { solver: solver.name(), n, d, k });
         if resumed {
             stop |= self.tell(&Event::Resumed { history: &course.history });
         }
-        let outcome = loop {
+        let (outcome, seen) = loop {
             // The look that a run resumes from is judged again, by limits that may be others, and not told again.
             let fresh = !std::mem::take(&mut resumed);
             if fresh {
@@ -215,13 +214,14 @@ impl<'a> Driver<'a> {
                 stop |= self.tell(&Event::Looked { record, certificate, vectors });
             }
             let holds = sight.certificate.as_ref().is_some_and(|seen| seen.holds(self.limits.tol));
-            certified = sight.certificate.is_some();
-            keep_better(&mut course.best, sight.certificate, solver);
             let tries = !holds && !sight.clears_up;
             if fresh && tries {
                 course.patience.see(sight.measured);
             }
-            let end = if holds && !solver.doubts()? {
+            // Who doubts moves on, away from what was certified.
+            let doubts = holds && solver.doubts()?;
+            let seen = sight.certificate.filter(|_| !doubts);
+            let end = if holds && !doubts {
                 Some(Outcome::Converged)
             } else if tries && course.patience.is_exhausted(sight.measured, sight.floor) {
                 Some(Outcome::Stagnated)
@@ -232,23 +232,26 @@ impl<'a> Driver<'a> {
             } else {
                 None
             };
-            self.offer(solver, &mut operator, &mut course, clock.seconds(), end)?;
-            if let Some(outcome) = end {
-                break outcome;
-            }
-            if holds {
+            if doubts {
                 // Small residuals, but perhaps not of the leading vectors: when those come up, residuals grow once more.
                 (course.best, course.patience) = (None, Patience::default());
             }
+            self.offer(solver, &mut operator, &mut course, clock.seconds(), end)?;
+            if let Some(outcome) = end {
+                break (outcome, seen);
+            }
+            if let Some(certificate) = seen.filter(|seen| course.is_better(seen)) {
+                course.best = Some((solver.pairs().vectors.clone(), certificate));
+            }
             solver.step(&mut operator)?;
         };
-        if !certified {
-            let certificate = certify(solver, &operator, &mut course.second);
-            keep_better(&mut course.best, Some(certificate), solver);
-        }
+        let seen = seen.unwrap_or_else(|| certify(solver, &operator, &mut course.second));
         self.tell(&Event::Finished { outcome });
+        let better = course.is_better(&seen);
         let Course { history, best, .. } = course;
-        let (vectors, certificate) = best.unwrap_or_else(|| unreachable!("the loop looks before it ends"));
+        // Vectors are long: those of the solver are taken, not copied.
+        let (vectors, certificate) =
+            best.filter(|_| !better).unwrap_or_else(|| (solver.take_vectors(), seen));
         let (read, passes) = (operator.read(), operator.passes());
         Ok(Report { outcome, vectors, certificate, history, read, passes, seconds: clock.seconds() })
     }
@@ -362,19 +365,6 @@ struct Sight {
     clears_up: bool,
     /// None where it would not hold.
     certificate: Option<Certificate>,
-}
-
-/// Remembers the solver's iterate if its certificate is the best so far.
-fn keep_better(
-    best: &mut Option<(Block, Certificate)>,
-    certificate: Option<Certificate>,
-    solver: &mut dyn Solver,
-) {
-    if let Some(certificate) = certificate
-        && best.as_ref().is_none_or(|(_, best)| certificate.worst() <= best.worst())
-    {
-        *best = Some((solver.pairs().vectors.clone(), certificate));
-    }
 }
 
 /// The only clock of the core.

@@ -153,8 +153,7 @@ impl Moments {
     fn covariance(&self, map: &RowMap) -> Block {
         let (d, weight) = (self.n_cols(), self.weight());
         let offset = |j: usize| self.mean()[j] - map.shift().map_or(0.0, |shift| shift[j]);
-        let inverse = |j: usize| map.inverse_scale().map_or(1.0, |inverse| inverse[j]);
-        let offsets: Vec<(f64, f64)> = (0..d).map(|j| (offset(j), inverse(j))).collect();
+        let offsets: Vec<(f64, f64)> = (0..d).map(|j| (offset(j), map.inverse_scale(j))).collect();
         let mut c = self.scatter.clone();
         for (row, (mi, si)) in c.values_mut().chunks_exact_mut(d).zip(&offsets) {
             for (c, (mj, sj)) in row.iter_mut().zip(&offsets) {

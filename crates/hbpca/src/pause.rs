@@ -49,6 +49,11 @@ pub(crate) struct Course {
 }
 
 impl Course {
+    /// Whether a certificate is the best so far.
+    pub(crate) fn is_better(&self, certificate: &Certificate) -> bool {
+        self.best.as_ref().is_none_or(|(_, best)| certificate.worst() <= best.worst())
+    }
+
     /// Walks over everything but the history, which is no state: nothing depends on it.
     fn archive(&mut self, d: usize, k: usize, archive: &mut Archive<'_>) -> Result<(), Error> {
         archive.part("second", |archive| self.second.archive(d, archive))?;

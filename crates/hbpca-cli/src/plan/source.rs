@@ -84,6 +84,7 @@ impl Source {
         let spinner = Spinner::new(verbosity, &format!("reading {}", self.name));
         let clock = Instant::now();
         let data = hbpca_io::read(self.input, &self.options)?;
+        give_back_freed_memory();
         let seconds = clock.elapsed().as_secs_f64();
         drop(spinner);
         if verbosity == Verbosity::Verbose {
@@ -91,6 +92,17 @@ impl Source {
             say::line(&format!("read {} ({format}, {}) in {took}", self.name, kind(&data.matrix)));
         }
         Ok(Loaded { name: self.name, data, seconds })
+    }
+}
+
+/// Readers unpack and parse in memory that they free; glibc keeps it unless it is told otherwise, which on a compressed text was
+/// more than the matrix read from it.
+fn give_back_freed_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[allow(unsafe_code, reason = "a foreign function without arguments that could be wrong")]
+    // SAFETY: any thread may call it at any time.
+    unsafe {
+        libc::malloc_trim(0);
     }
 }
 

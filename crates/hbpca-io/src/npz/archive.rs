@@ -67,7 +67,7 @@ impl Archive {
         array: &str,
         mut each: impl FnMut(&Header, &[u8]) -> Result<(), ReadError>,
     ) -> Result<Header, ReadError> {
-        const BLOCK: usize = 256 << 10;
+        const BLOCK: usize = 64 << 10;
         let place = format!("{}({array})", self.name);
         let mut entry = self.zip.by_name(&format!("{array}.npy")).map_err(|error| match error {
             zip::result::ZipError::FileNotFound => {

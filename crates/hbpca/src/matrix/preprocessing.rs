@@ -84,8 +84,7 @@ impl Preprocessing {
             let shifted = shift.as_ref().map_or(0.0, |s| s[j] * s[j]);
             uncentred += (variance[j] + mean * mean + shifted) * inverse_square;
         }
-        let inverse_scale = scale.as_ref().map(|s| s.iter().map(|s| 1.0 / s).collect());
-        RowMap { shift, scale, inverse_scale, total_variance, uncentred }
+        RowMap { shift, scale, total_variance, uncentred }
     }
 }
 
@@ -94,7 +93,6 @@ impl Preprocessing {
 pub struct RowMap {
     shift: Option<Vec<f64>>,
     scale: Option<Vec<f64>>,
-    inverse_scale: Option<Vec<f64>>,
     total_variance: f64,
     uncentred: f64,
 }
@@ -102,7 +100,7 @@ pub struct RowMap {
 impl RowMap {
     /// Rows as they are, whose ‖x‖² have the given mean.
     pub(crate) fn of_rows_as_they_are(moment: f64) -> Self {
-        Self { shift: None, scale: None, inverse_scale: None, total_variance: moment, uncentred: moment }
+        Self { shift: None, scale: None, total_variance: moment, uncentred: moment }
     }
 
     /// μ, or nothing where nothing is subtracted.
@@ -115,9 +113,9 @@ impl RowMap {
         self.scale.as_deref()
     }
 
-    /// The diagonal of D⁻¹.
-    pub(crate) fn inverse_scale(&self) -> Option<&[f64]> {
-        self.inverse_scale.as_deref()
+    /// The j-th of the diagonal of D⁻¹.
+    pub(crate) fn inverse_scale(&self, j: usize) -> f64 {
+        self.scale.as_ref().map_or(1.0, |scale| 1.0 / scale[j])
     }
 
     /// Trace of C = (1/n)Σaaᵀ, exact up to rounding: the sum of all its eigenvalues.
@@ -127,7 +125,7 @@ impl RowMap {
 
     /// The same μ, with D = I.
     pub(crate) fn without_scale(&self) -> Self {
-        Self { scale: None, inverse_scale: None, ..self.clone() }
+        Self { scale: None, ..self.clone() }
     }
 
     /// (1/n)Σ‖D⁻¹x‖² + ‖D⁻¹μ‖²: what rounding is relative to where μ is subtracted after the products (sparse rows).

@@ -74,8 +74,7 @@ pub(super) fn form_coarsely(operator: &Prepared<'_>, c: &mut Block) -> Option<f6
 /// With rounding unit u every product of entries errs by at most 6u (difference, root of the weight, product with it) and a
 /// sum by u for each of m additions, relative to Σ|a||a|ᵀ, the norm of which is at most its trace: tr C + ‖D⁻¹δ‖² on average.
 fn single_rounding(map: &RowMap, n: usize) -> Option<f64> {
-    let inverse = |j: usize| map.inverse_scale().map_or(1.0, |inverse| inverse[j]);
-    let off = |(j, mu): (usize, &f64)| ((mu - f64::from(*mu as f32)) * inverse(j)).powi(2);
+    let off = |(j, mu): (usize, &f64)| ((mu - f64::from(*mu as f32)) * map.inverse_scale(j)).powi(2);
     let moved: f64 = map.shift().map_or(0.0, |shift| shift.iter().enumerate().map(off).sum());
     let moment = map.total_variance() + moved;
     // Σ(x − m̂)² ≤ nD²·moment must not overflow; what underflows, 2⁻¹⁴⁹ a product, is far below the rounding of D²·moment.
@@ -103,9 +102,10 @@ fn form_dense<T: Real>(operator: &Prepared<'_>, x: &Dense<'_, T>, c: &mut Block)
 
 /// `c` ← D⁻¹ `c` D⁻¹.
 pub(super) fn scale_both_sides(map: &RowMap, c: &mut Block) {
-    if let Some(inverse) = map.inverse_scale() {
-        for (row, left) in c.values_mut().chunks_exact_mut(inverse.len()).zip(inverse) {
-            row.iter_mut().zip(inverse).for_each(|(c, right)| *c *= left * right);
+    if let Some(scale) = map.scale() {
+        let inverse: Vec<f64> = scale.iter().map(|s| 1.0 / s).collect();
+        for (row, left) in c.values_mut().chunks_exact_mut(inverse.len()).zip(&inverse) {
+            row.iter_mut().zip(&inverse).for_each(|(c, right)| *c *= left * right);
         }
     }
 }
@@ -280,8 +280,8 @@ fn prepare_row(operator: &Prepared<'_>, l: usize, a: &mut [f64]) {
     if let Some(shift) = operator.map.shift() {
         a.iter_mut().zip(shift).for_each(|(a, mu)| *a -= mu);
     }
-    if let Some(inverse) = operator.map.inverse_scale() {
-        a.iter_mut().zip(inverse).for_each(|(a, s)| *a *= s);
+    if let Some(scale) = operator.map.scale() {
+        a.iter_mut().zip(scale).for_each(|(a, s)| *a /= s);
     }
     if let Some(weights) = operator.weights {
         let root = weights[l].sqrt();

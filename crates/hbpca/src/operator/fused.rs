@@ -81,9 +81,8 @@ impl<'m> Covariance<'m> {
 
     /// ‖aₗ‖² of every prepared row.
     pub fn squared_row_norms(&self) -> Vec<f64> {
-        let (shift, scale) = (self.map.shift(), self.map.scale());
-        let inverse = |j: usize| scale.map_or(1.0, |s| 1.0 / s[j]);
-        let moved = |j: usize| shift.map_or(0.0, |s| s[j] * inverse(j));
+        let inverse = |j: usize| self.map.inverse_scale(j);
+        let moved = |j: usize| self.map.shift().map_or(0.0, |s| s[j] * inverse(j));
         let origin: f64 = (0..self.dim()).map(|j| moved(j).powi(2)).sum();
         let sparse = self.matrix.is_sparse();
         (0..self.n_rows())
@@ -211,8 +210,7 @@ impl CovarianceOperator for Covariance<'_> {
 /// a few hundred rows; Σaδt/n is then at most ρ·√(λ₁·tr C) ≤ ρ·tr C long, however the rows' errors conspire.
 pub(super) fn coarse_rounding(map: &RowMap, n: usize, d: usize) -> Option<f64> {
     let moved: f64 = map.shift().map_or(0.0, |shift| {
-        let inverse = |j: usize| map.inverse_scale().map_or(1.0, |inverse| inverse[j]);
-        let delta = |(j, mu): (usize, &f64)| (mu - f64::from(*mu as f32)) * inverse(j);
+        let delta = |(j, mu): (usize, &f64)| (mu - f64::from(*mu as f32)) * map.inverse_scale(j);
         shift.iter().enumerate().map(|at| delta(at).powi(2)).sum()
     });
     let trace = map.total_variance();

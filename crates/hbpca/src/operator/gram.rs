@@ -122,7 +122,7 @@ fn prepare<T: Real>(rows: &Prepared<'_>, x: &Dense<'_, T>, columns: Range<usize>
         let root = rows.weights.map_or(1.0, |weights| weights[l].sqrt());
         for ((a, x), j) in a.iter_mut().zip(&x.row(l)[columns.clone()]).zip(columns.clone()) {
             let moved = x.to_f64() - rows.map.shift().map_or(0.0, |shift| shift[j]);
-            *a = root * moved * rows.map.inverse_scale().map_or(1.0, |inverse| inverse[j]);
+            *a = root * moved * rows.map.inverse_scale(j);
         }
     }
 }

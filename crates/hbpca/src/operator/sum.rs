@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::Rows;
 use crate::kernels::{self, RowSet, RowWeights};
-use crate::matrix::{Matrix, RowMap};
+use crate::matrix::{Matrix, Real, RowMap};
 use crate::{Block, CancelToken, ordered};
 
 /// Numbers that a thread takes at a time where all of a block are rounded, added or scaled.
@@ -24,12 +24,11 @@ pub(super) struct Prepared<'a> {
     pub(super) cancel: &'a CancelToken,
 }
 
-/// What rows are multiplied with.
+/// What rows are multiplied with: V′ = D⁻¹V, d×p, in one of two precisions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operand<'a> {
-    /// V′ = D⁻¹V, d×p.
     pub(super) v: &'a [f64],
-    /// V′ rounded, for compressed rows in coarse arithmetic.
+    /// V′ rounded, for compressed rows in coarse arithmetic, instead of `v`.
     pub(super) rounded: &'a [f32],
     pub(super) p: usize,
     /// V′ᵀμ, where there is a μ.
@@ -72,32 +71,38 @@ pub(super) enum Arithmetic {
 }
 
 impl<'a> Operand<'a> {
-    /// V′ = D⁻¹V and c = V′ᵀμ, in the memory given; V′ also `rounded` to f32, if asked for.
+    /// V′ = D⁻¹V and c = V′ᵀμ, in the memory given; V′ rounded to f32, if asked for.
     pub(super) fn new(map: &RowMap, v: &'a Block, round: bool, room: &'a mut OperandRoom) -> Self {
-        let p = v.p();
+        let (p, v) = (v.p(), v.values());
         let OperandRoom { scaled, rounded, c } = room;
-        let v: &[f64] = match map.scale() {
-            None => v.values(),
-            Some(scale) => {
-                scaled.clear();
-                scaled.extend(v.values().iter().enumerate().map(|(i, x)| x / scale[i / p]));
-                scaled
-            }
-        };
         let c = map.shift().map(|shift| {
             c.clear();
             c.resize(p, 0.0);
-            for (row, mu) in v.chunks_exact(p).zip(shift) {
+            for (j, (row, mu)) in v.chunks_exact(p).zip(shift).enumerate() {
+                let mu = mu * map.inverse_scale(j);
                 c.iter_mut().zip(row).for_each(|(c, v)| *c += v * mu);
             }
             &**c
         });
+        // One of the two is empty: who changes precision gives the memory of the other back.
+        use_for(scaled, if map.scale().is_some() && !round { v.len() } else { 0 });
         use_for(rounded, if round { v.len() } else { 0 });
-        rounded.par_chunks_mut(SHARE).zip(v.par_chunks(SHARE)).for_each(|(rounded, v)| {
-            rounded.iter_mut().zip(v).for_each(|(rounded, v)| *rounded = *v as f32);
-        });
-        Self { v, rounded, p, c }
+        divide(map, v, p, scaled);
+        divide(map, v, p, rounded);
+        Self { v: if map.scale().is_some() { scaled } else { v }, rounded, p, c }
     }
+}
+
+/// `into` ← D⁻¹V in its own precision, unless it is empty.
+fn divide<T: Real>(map: &RowMap, v: &[f64], p: usize, into: &mut [T]) {
+    let share = SHARE.next_multiple_of(p);
+    into.par_chunks_mut(share).zip(v.par_chunks(share)).enumerate().for_each(|(i, (into, v))| {
+        let rows = into.chunks_exact_mut(p).zip(v.chunks_exact(p));
+        for (j, (into, v)) in rows.enumerate().map(|(j, row)| (i * share / p + j, row)) {
+            let scale = map.scale().map_or(1.0, |scale| scale[j]);
+            into.iter_mut().zip(v).for_each(|(into, v)| *into = T::from_f64(v / scale));
+        }
+    });
 }
 
 /// Makes room for `len` numbers; memory that is not used is given back, because solvers change their arithmetic once.

@@ -20,6 +20,7 @@
 use super::lanczos::Lanczos;
 use super::{Outlook, Pairs, Solver};
 use crate::block::largest;
+use crate::certificate::Next;
 use crate::linalg::{Tall, beside, orthonormal_complement, random_complement, view};
 use crate::{Archive, Block, CovarianceOperator, Error};
 
@@ -81,6 +82,8 @@ pub struct Krylov {
     coarse: bool,
     /// Whether the last look computed images anew, so that only new directions can help.
     fresh: bool,
+    /// θ_{k+1}, with what it may be blurred by, where only k vectors have fresh images.
+    beyond: Option<f64>,
     /// W and CW, once asked for.
     formed: Option<(Block, Block)>,
     steps: u64,
@@ -118,6 +121,7 @@ impl Krylov {
             z: Block::zeros(d, 0),
             coarse: true,
             fresh: false,
+            beyond: None,
             formed: None,
             steps: 0,
             settled_at: 0,
@@ -127,21 +131,29 @@ impl Krylov {
     /// Whether what is left to see lies below the rounding of the relation: fresher images must tell.
     fn needs_refresh(&self) -> bool {
         // Coarse rounding is far below its bound: what it really spoils are the last digits of f32.
-        let bound = if self.coarse {
-            COARSE_FLOOR * self.basis.theta.first().copied().unwrap_or(0.0)
-        } else {
-            self.basis.image_error()
-        };
+        let bound = if self.coarse { self.blur() } else { self.basis.image_error() };
         self.basis.len() > 0 && !self.fresh && !self.searches() && self.residual() <= bound
     }
 
-    /// How many Ritz vectors to compute the images of: a block; one more than k, since λ_{k+1} is worth knowing; and all
-    /// that coarse arithmetic could not tell from the k-th.
+    /// How many Ritz vectors to compute the images of: a block, and all that coarse arithmetic could not tell from the k-th.
     fn worth_keeping(&self) -> usize {
         let theta = &self.basis.theta;
-        let blurred = theta.get(self.k - 1).map_or(0.0, |last| last - 2.0 * COARSE_FLOOR * theta[0]);
+        let blurred = theta.get(self.k - 1).map_or(0.0, |last| last - 2.0 * self.blur());
         let alike = theta.iter().take_while(|theta| **theta >= blurred).count();
-        self.sizes.block.max(self.k + 1).max(alike)
+        self.sizes.block.max(alike)
+    }
+
+    /// What coarse arithmetic spoils of a Ritz value.
+    fn blur(&self) -> f64 {
+        COARSE_FLOOR * self.basis.theta.first().copied().unwrap_or(0.0)
+    }
+
+    /// What is known of λ_{k+1}.
+    fn next(&self) -> Next {
+        match super::next_of(&self.basis.theta, self.k, self.basis.x.d()) {
+            Next::Unknown => self.beyond.map_or(Next::Unknown, Next::Estimated),
+            next => next,
+        }
     }
 
     /// Whether random directions are still growing towards copies that the block was too narrow to see.
@@ -213,6 +225,7 @@ impl Solver for Krylov {
     fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         self.formed = None;
         if self.needs_refresh() || (self.basis.len() > 0 && self.basis.x.p() == 0) {
+            self.beyond = self.basis.theta.get(self.k).map(|next| next + self.blur()).or(self.beyond);
             (self.coarse, self.fresh) = (false, true);
             self.z = Block::zeros(self.z.d(), 0);
             let vectors = self.basis.restart(self.worth_keeping(), self.seed ^ self.steps)?;
@@ -237,7 +250,7 @@ impl Solver for Krylov {
     }
 
     fn pairs(&mut self) -> Pairs<'_> {
-        let next = super::next_of(&self.basis.theta, self.k, self.basis.x.d());
+        let next = self.next();
         let image_error = self.basis.image_error();
         if let Some([vectors, images]) = self.basis.fresh() {
             return Pairs { vectors, images, image_error, next };
@@ -248,6 +261,11 @@ impl Solver for Krylov {
             (vectors, images)
         });
         Pairs { vectors, images, image_error, next }
+    }
+
+    fn take_vectors(&mut self) -> Block {
+        let formed = self.formed.take().map(|(vectors, _)| vectors);
+        formed.or_else(|| self.basis.take_fresh()).unwrap_or_else(|| self.pairs().vectors.clone())
     }
 
     fn doubts(&mut self) -> Result<bool, Error> {
@@ -297,6 +315,7 @@ impl Solver for Krylov {
         archive.check("memory", self.sizes.memory <= d, "is more than the columns")?;
         archive.flag("coarse", &mut self.coarse)?;
         archive.flag("fresh", &mut self.fresh)?;
+        archive.optional("beyond", &mut self.beyond)?;
         archive.count("steps", &mut self.steps)?;
         archive.count("settled_at", &mut self.settled_at)?;
         if archive.is_restoring() {

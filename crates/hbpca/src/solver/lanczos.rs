@@ -132,8 +132,31 @@ impl Lanczos {
         self.b = across;
         self.fill(width, seed)?;
         self.b = Mat::from_fn(self.x.p(), a + p, |i, j| if j < a { 0.0 } else { self.b[(i, j - a)] });
-        (self.theta, self.s) = small_eigen(&self.h)?;
+        self.solve()?;
         self.count_error(p, image_rounding);
+        Ok(())
+    }
+
+    /// Finds Θ and S. Where values agree to rounding any combination of their vectors serves, and copies that just came in
+    /// are no match for those that have been there: small residuals come first.
+    fn solve(&mut self) -> Result<(), Error> {
+        (self.theta, self.s) = small_eigen(&self.h)?;
+        let rounding = self.q.coarseness() * rounding_of_gram(self.x.d()) * self.largest();
+        let mut next = 0;
+        while next < self.theta.len() {
+            let first = next;
+            let alike =
+                self.theta[first..].iter().take_while(|t| self.theta[first] - **t <= rounding).count();
+            next += alike.max(1); // none is like one that is not a number
+            if alike > 1 {
+                let copies = self.s.as_ref().subcols(first, alike);
+                let residuals = &self.b * copies;
+                let (_, by_residual) = small_eigen(&(residuals.transpose() * &residuals))?;
+                let turned = copies * by_residual.as_ref().reverse_cols();
+                self.s.as_mut().subcols_mut(first, alike).copy_from(turned);
+                self.error = self.error.hypot(rounding);
+            }
+        }
         Ok(())
     }
 
@@ -178,6 +201,11 @@ impl Lanczos {
     /// The wanted Ritz vectors and their images, where they were computed anew.
     pub(super) fn fresh(&self) -> Option<[&Block; 2]> {
         self.fresh.as_ref().map(|Fresh { wanted: [w, image], .. }| [w, image])
+    }
+
+    /// Gives up the wanted Ritz vectors, where their images were computed anew.
+    pub(super) fn take_fresh(&mut self) -> Option<Block> {
+        self.fresh.take().map(|Fresh { wanted: [w, _], .. }| w)
     }
 
     /// The `count` best Ritz vectors W and CW = WΘ + X·BS.
@@ -266,8 +294,7 @@ impl Lanczos {
         let Left { along, across } = self.q.leave(&image, self.largest(), &mut self.x)?;
         self.h = Mat::from_fn(w.p(), w.p(), |i, j| 0.5 * (along[(i, j)] + along[(j, i)]));
         self.b = across;
-        (self.theta, self.s) = small_eigen(&self.h)?;
-        Ok(())
+        self.solve()
     }
 
     /// Walks over everything.

@@ -88,6 +88,11 @@ pub trait Solver {
     /// The current iterate with its images; meaningful after [`look`](Self::look).
     fn pairs(&mut self) -> Pairs<'_>;
 
+    /// Gives up the vectors of [`pairs`](Self::pairs), when a run has ended.
+    fn take_vectors(&mut self) -> Block {
+        self.pairs().vectors.clone()
+    }
+
     /// What [`pairs`](Self::pairs) will show, where that is known without forming vectors: the driver then asks for the
     /// pairs only when they may end the run.
     fn outlook(&self) -> Option<Outlook> {

@@ -88,7 +88,7 @@ impl Streamed<'_> {
                 guess.shift().map_or(0.0, |shift| shift[j].powi(2)) + statistics.mean()[j].powi(2);
             let about = if sparse { from_origin } else { offsets.guessed[j].powi(2) };
             let corrections = offsets.guessed[j].powi(2) + offsets.wanted[j].powi(2);
-            let inverse = map.inverse_scale().map_or(1.0, |inverse| inverse[j]);
+            let inverse = map.inverse_scale(j);
             (variance[j] + about + corrections) * inverse * inverse
         };
         (0..variance.len()).map(column).sum()
