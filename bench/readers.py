@@ -9,7 +9,7 @@ DATA is a folder with `a9a.xz`, `ijcnn1.tst.bz2`, `news20.bz2`, `reuters_lasvm.t
 files of the sparse ones are written by SciPy.
 
 Every round runs every reader on every file, so that all of them meet the same disturbances; the smallest time of each
-is shown. All read a file three times in a row: Python's readers in this process, hbpca's in one for all files of a
+is shown. All read a file ten times in a row: Python's readers in this process, hbpca's in one for all files of a
 round (example `read_speed`). `fresh` is the `read_seconds` of `hbpca info --json`: a process that reads one file, once,
 and starts its threads and touches all its memory for it. A ratio is the fastest other reader's time divided by hbpca's.
 A second table sets reading compressed files against the programs that only unpack them.
@@ -45,7 +45,7 @@ LIBSVM = ["a9a.xz", "ijcnn1.tst.bz2", "news20.bz2", "reuters_lasvm.trn.bz2"]
 CSV = ["covtype.csv.gz"]
 NPZ = "reuters21578.npz"
 SLOW = "NumPy loadtxt"
-REPEAT = 3
+REPEAT = 10
 
 
 def unpacked(packed: Path, folder: Path, name: str) -> Path:

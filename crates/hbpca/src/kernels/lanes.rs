@@ -61,10 +61,9 @@ pub trait Lanes: Copy {
     unsafe fn max(a: Self::V, b: Self::V) -> Self::V;
     /// The sum of all lanes, in a fixed order.
     unsafe fn sum(v: Self::V) -> Self::Number;
-    /// Asks for the cache line of `address`, which may be any address.
+    /// Asks for the cache line of `address`, which may be any address, into the second-level cache: whatever is fetched ahead of
+    /// time is more than the first one holds.
     unsafe fn prefetch<T>(address: *const T);
-    /// The same into the second-level cache.
-    unsafe fn prefetch_far<T>(address: *const T);
 }
 
 /// A kernel waiting to be compiled for a level, with arithmetic on numbers of type `A`.
@@ -303,8 +302,6 @@ macro_rules! baseline {
             }
             #[inline(always)]
             unsafe fn prefetch<T>(_address: *const T) {}
-            #[inline(always)]
-            unsafe fn prefetch_far<T>(_address: *const T) {}
         }
         )*
     };

@@ -141,7 +141,7 @@ impl<T: Real, A: Real, const SHIFT: bool, const P: usize, const R: usize, const 
             for j in columns.start..columns.end.min(n_full) {
                 let mut a = [L::splat(A::default()); ROWS];
                 for r in 0..ROWS {
-                    a[r] = T::load::<L>(from[r].add(j * L::N));
+                    a[r] = self.centred::<L>(T::load::<L>(from[r].add(j * L::N)), j);
                 }
                 self.multiply::<L, ROWS>(j, a, &mut s);
             }
@@ -149,7 +149,7 @@ impl<T: Real, A: Real, const SHIFT: bool, const P: usize, const R: usize, const 
                 let mask = L::mask(d % L::N);
                 let mut a = [L::splat(A::default()); ROWS];
                 for r in 0..ROWS {
-                    a[r] = T::load_masked::<L>(from[r].add(n_full * L::N), mask);
+                    a[r] = self.centred::<L>(T::load_masked::<L>(from[r].add(n_full * L::N), mask), n_full);
                 }
                 self.multiply::<L, ROWS>(n_full, a, &mut s);
             }
@@ -161,20 +161,16 @@ impl<T: Real, A: Real, const SHIFT: bool, const P: usize, const R: usize, const 
         }
     }
 
-    /// `s[r][c]` += (x_r − shift)·V in the j-th register of columns.
+    /// `s[r][c]` += a_r·V in the j-th register of columns.
     #[inline(always)]
     unsafe fn multiply<L: Lanes<Number = A>, const ROWS: usize>(
         &self,
         j: usize,
-        x: [L::V; ROWS],
+        a: [L::V; ROWS],
         s: &mut [[L::V; P]; ROWS],
     ) {
         // SAFETY: the promise of `Panel::add`.
         unsafe {
-            let mut a = x;
-            for r in 0..ROWS {
-                a[r] = self.centred::<L>(x[r], j);
-            }
             for c in 0..P {
                 let v = L::load(self.0.v.add((j * P + c) * L::N));
                 for r in 0..ROWS {

@@ -169,7 +169,7 @@ impl<T: Real, A: Real> Walk<'_, T, A> {
             for j in 0..n_full {
                 if DOTS && j % registers_in_line == 0 {
                     for r in 0..R {
-                        L::prefetch_far(after[r].wrapping_add(j * L::N));
+                        L::prefetch(after[r].wrapping_add(j * L::N));
                     }
                 }
                 let mut a = [dots[0]; R];

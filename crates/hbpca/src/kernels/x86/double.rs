@@ -1,7 +1,7 @@
 //! Lanes of f64: AVX2 with FMA, and AVX-512.
 
 use std::arch::x86_64::{
-    __m128i, __m256d, __m512d, _MM_HINT_T0, _MM_HINT_T1, _mm_add_pd, _mm_add_sd, _mm_cvtsd_f64, _mm_loadu_ps,
+    __m128i, __m256d, __m512d, _MM_HINT_T1, _mm_add_pd, _mm_add_sd, _mm_cvtsd_f64, _mm_loadu_ps,
     _mm_maskload_ps, _mm_prefetch, _mm_setr_epi32, _mm_unpackhi_pd, _mm256_add_pd, _mm256_castpd256_pd128,
     _mm256_cvtepi32_epi64, _mm256_cvtps_pd, _mm256_extractf128_pd, _mm256_fmadd_pd, _mm256_loadu_pd,
     _mm256_loadu_ps, _mm256_maskload_pd, _mm256_maskstore_pd, _mm256_max_pd, _mm256_min_pd, _mm256_set1_pd,
@@ -132,11 +132,6 @@ impl Lanes for Avx2 {
     #[inline(always)]
     unsafe fn prefetch<T>(address: *const T) {
         // SAFETY: a prefetch of any address is harmless.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
-    }
-    #[inline(always)]
-    unsafe fn prefetch_far<T>(address: *const T) {
-        // SAFETY: a prefetch of any address is harmless.
         unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) }
     }
 }
@@ -254,11 +249,6 @@ impl Lanes for Avx512 {
     }
     #[inline(always)]
     unsafe fn prefetch<T>(address: *const T) {
-        // SAFETY: a prefetch of any address is harmless.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
-    }
-    #[inline(always)]
-    unsafe fn prefetch_far<T>(address: *const T) {
         // SAFETY: a prefetch of any address is harmless.
         unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) }
     }
