@@ -100,12 +100,11 @@ impl<'a> Race<'a> {
 
 fn dense_table<T: Real + AddAssign>(title: &str, bytes: usize, d: usize) -> Result<(), hbpca::Error>
 where
-    Matrix<'static>: From<Dense<'static, T>>,
+    for<'v> Matrix<'v>: From<Dense<'v, T>>,
 {
     let n = bytes / (d * T::BYTES);
-    let dense = dense_matrix::<T>(n, d)?;
-    let values = dense.values().to_vec();
-    let matrix = Matrix::from(dense);
+    let values = dense_values::<T>(n * d);
+    let matrix = Matrix::from(Dense::borrowed(&values, n, d)?);
     let bytes = matrix.bytes_per_pass();
     let mut race = Race::new(title);
     race.line("read", bytes, || {
@@ -183,7 +182,10 @@ fn pass_lines<'a>(race: &mut Race<'a>, matrix: &'a Matrix<'a>, bytes: usize) -> 
 /// Time against n, 2n, 4n rows.
 fn growth_tables(bytes: usize) -> Result<(), hbpca::Error> {
     let dense: Vec<(usize, Matrix)> = (0..3)
-        .map(|k| Ok((1 << k, Matrix::from(dense_matrix::<f32>((bytes / (784 * 4)) << k, 784)?))))
+        .map(|k| {
+            let n = (bytes / (784 * 4)) << k;
+            Ok((1 << k, Dense::new(dense_values::<f32>(n * 784), n, 784)?.into()))
+        })
         .collect::<Result<_, hbpca::Error>>()?;
     growth_table("growth, dense f32, d = 784, p = 1", &dense)?;
     let sparse: Vec<(usize, Matrix)> = (0..3)
@@ -247,15 +249,15 @@ fn block(d: usize, p: usize) -> Block {
     Block::from_values(d, p, (0..d * p).map(|_| numbers.unit() - 0.5).collect()).expect("d·p values")
 }
 
-fn dense_matrix<T: Real>(n: usize, d: usize) -> Result<Dense<'static, T>, hbpca::Error> {
-    let mut values = vec![T::default(); n * d];
+fn dense_values<T: Real>(len: usize) -> Vec<T> {
+    let mut values = vec![T::default(); len];
     values.par_chunks_mut(1 << 16).enumerate().for_each(|(i, piece)| {
         let mut numbers = Numbers(i as u64);
         for x in piece {
             *x = T::from_f64(numbers.unit());
         }
     });
-    Dense::new(values, n, d)
+    values
 }
 
 /// Rows of about 50 entries over 42,000 columns; column j is about as frequent as 1/(j + 20).
