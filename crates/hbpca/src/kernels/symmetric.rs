@@ -1,8 +1,8 @@
 //! S += Σ w aaᵀ over dense rows, one triangle of it, in tiles that stay in registers.
 //!
 //! ```text
-//! pack     a = √w(x − shift) of a block of rows, in panels of up to 3 registers of columns side by side
-//! tile     S[i][j] += Σ_r a_r[i]·a_r[j]      up to 3N rows i × G columns j: 3G accumulators, no sum across lanes
+//! pack     a = √w(x − shift) of a block of rows, in panels of up to W registers of columns side by side
+//! tile     S[i][j] += Σ_r a_r[i]·a_r[j]      up to WN rows i × G columns j: WG accumulators, no sum across lanes
 //! ```
 //!
 //! A panel meets all columns up to its own last one; registers that lie above the diagonal altogether are left out, so that narrow
@@ -13,8 +13,6 @@ use super::lanes::{Arithmetic, Kernel, Lanes};
 use super::{Level, RowWeights};
 use crate::matrix::{Dense, Real};
 
-/// Registers of a panel at most.
-const WIDE: usize = 3;
 /// Rows of a packed block: so much of a panel (24 KiB) stays in the first-level cache. Products of whole numbers up to 255 add up
 /// exactly in f32 over so many.
 const MOST_ROWS: usize = 128;
@@ -110,6 +108,12 @@ impl Tile {
     }
 }
 
+/// Registers of a panel at most. Three, with four columns, would need all of sixteen registers, and the compiler finds it needs
+/// one more: two accumulators then went through memory for every row.
+const fn wide<L: Lanes>() -> usize {
+    if L::REGISTERS >= 32 { 3 } else { 2 }
+}
+
 /// G: columns of a tile, a divisor of the lanes.
 const fn narrow<L: Lanes>() -> usize {
     if L::REGISTERS >= 32 { 8 } else { 4 }
@@ -118,7 +122,7 @@ const fn narrow<L: Lanes>() -> usize {
 /// Panels of equal width, as nearly as can be.
 fn panels<L: Lanes>(d: usize) -> Vec<Panel> {
     let registers = d.div_ceil(L::N);
-    let count = registers.div_ceil(WIDE);
+    let count = registers.div_ceil(wide::<L>());
     let first = |panel: usize| panel * registers / count;
     (0..count).map(|panel| Panel { first: first(panel), width: first(panel + 1) - first(panel) }).collect()
 }
@@ -153,7 +157,7 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Add<'_, T, A> {
     #[inline(always)]
     unsafe fn run<L: Lanes<Number = A>>(self) {
         let d = self.x.n_cols();
-        let (padded, largest) = (d.next_multiple_of(L::N), WIDE * L::N * narrow::<L>());
+        let (padded, largest) = (d.next_multiple_of(L::N), wide::<L>() * L::N * narrow::<L>());
         let block = (BLOCK_BYTES / (padded * A::BYTES)).clamp(8, MOST_ROWS);
         let panels = panels::<L>(d);
         let Triangle { tiles, sums, packed } = &mut *self.triangle;
@@ -196,8 +200,7 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Add<'_, T, A> {
                         (2, true) => add_tile::<L, 2, 8>(left, right, count, partial, sum),
                         (_, true) => add_tile::<L, 3, 8>(left, right, count, partial, sum),
                         (1, false) => add_tile::<L, 1, 4>(left, right, count, partial, sum),
-                        (2, false) => add_tile::<L, 2, 4>(left, right, count, partial, sum),
-                        (_, false) => add_tile::<L, 3, 4>(left, right, count, partial, sum),
+                        (_, false) => add_tile::<L, 2, 4>(left, right, count, partial, sum),
                     }
                     sum = sum.add(tile.registers() * L::N * narrow::<L>());
                 }
@@ -251,11 +254,39 @@ unsafe fn add_tile<L: Lanes, const W: usize, const G: usize>(
 ) {
     // SAFETY: the promise of `Add::run`.
     unsafe {
+        for at in (0..W * L::N * G).step_by(L::N) {
+            L::store(partial.add(at), L::splat(L::Number::default()));
+        }
         for start in (0..count).step_by(RUN) {
-            let mut sums = [[L::splat(L::Number::default()); G]; W];
-            for r in start..count.min(start + RUN) {
+            // A function of its own: unrolled, runs would take registers from each other.
+            L::enter(Run::<_, W, G> { left, right, rows: start..count.min(start + RUN), partial });
+        }
+        for at in (0..W * L::N * G).step_by(L::N) {
+            L::add_to_f64(sum.add(at), L::load(partial.add(at)));
+        }
+    }
+}
+
+/// `partial[j][i] += Σ_r left[r][i]·right[r][j]` over a few rows, summed in registers.
+struct Run<A, const W: usize, const G: usize> {
+    left: Operand<A>,
+    right: Operand<A>,
+    rows: std::ops::Range<usize>,
+    partial: *mut A,
+}
+
+impl<A: Real, const W: usize, const G: usize> Kernel<A> for Run<A, W, G> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<L: Lanes<Number = A>>(self) {
+        let Self { left, right, rows, partial } = self;
+        // SAFETY: the promise of `Add::run`.
+        unsafe {
+            let mut sums = [[L::splat(A::default()); G]; W];
+            for r in rows {
                 let (left, right) = (left.from.add(r * left.stride), right.from.add(r * right.stride));
-                let mut a = [L::splat(L::Number::default()); W];
+                let mut a = [L::splat(A::default()); W];
                 for i in 0..W {
                     a[i] = L::load(left.add(i * L::N));
                 }
@@ -266,16 +297,12 @@ unsafe fn add_tile<L: Lanes, const W: usize, const G: usize>(
                     }
                 }
             }
-            // Stored first and added up in f64 in a loop of its own: added in place they would leave the registers above.
             for i in 0..W {
                 for j in 0..G {
                     let to = partial.add((j * W + i) * L::N);
-                    L::store(to, if start == 0 { sums[i][j] } else { L::add(L::load(to), sums[i][j]) });
+                    L::store(to, L::add(L::load(to), sums[i][j]));
                 }
             }
-        }
-        for at in (0..W * L::N * G).step_by(L::N) {
-            L::add_to_f64(sum.add(at), L::load(partial.add(at)));
         }
     }
 }

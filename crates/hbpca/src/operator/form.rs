@@ -31,7 +31,7 @@ const MOST_CHUNKS: usize = 16;
 /// Numbers in all workers' sums together (512 MiB): where d is large, fewer threads share the work.
 const MOST_NUMBERS: usize = 1 << 26;
 /// Whole numbers up to this have products that add up exactly in f32, over as many rows as the kernel takes at a time.
-const MOST_EXACT: i32 = 255;
+const MOST_EXACT: f64 = 255.0;
 
 /// `c` ← C.
 pub(super) fn form(operator: &Prepared<'_>, c: &mut Block) {
@@ -149,20 +149,19 @@ pub(super) fn mirror(c: &mut Block, factor: f64) {
 fn form_exactly<T: Real>(operator: &Prepared<'_>, x: &Dense<'_, T>, c: &mut Block) -> bool {
     let sums = Mutex::new(vec![0_i64; x.n_cols()]);
     let whole = |rows: Range<usize>| {
-        let mut sum = vec![0_i64; x.n_cols()];
+        let mut sum = vec![0.0; x.n_cols()];
         for row in rows.map(|l| x.row(l)) {
             let mut all_whole = true;
             for (sum, x) in sum.iter_mut().zip(row) {
-                let whole = x.to_f64() as i32;
                 all_whole &= is_whole(*x);
-                *sum += i64::from(whole);
+                *sum += x.to_f64(); // exact: whole, and far below 2⁵³
             }
             if !all_whole {
                 return false;
             }
         }
         let mut sums = sums.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        sums.iter_mut().zip(&sum).for_each(|(sums, sum)| *sums += sum); // exact, in any order
+        sums.iter_mut().zip(&sum).for_each(|(sums, sum)| *sums += *sum as i64); // exact, in any order
         true
     };
     // The first rows nearly always tell; a late surprise costs the work done until then.
@@ -184,10 +183,13 @@ fn form_exactly<T: Real>(operator: &Prepared<'_>, x: &Dense<'_, T>, c: &mut Bloc
     true
 }
 
-/// Whether x is a whole number of at most [`MOST_EXACT`].
+/// Whether x is a whole number of at most [`MOST_EXACT`]. Without a branch or a conversion, so that many are asked at once.
+#[inline(always)]
 fn is_whole<T: Real>(x: T) -> bool {
-    let whole = x.to_f64() as i32; // saturates
-    f64::from(whole) - x.to_f64() == 0.0 && (-MOST_EXACT..=MOST_EXACT).contains(&whole)
+    /// Numbers of this size have no digits behind the point: what is added to it is rounded to a whole number.
+    const LARGE: f64 = 1.5 * (1_u64 << 52) as f64;
+    let x = x.to_f64();
+    ((x + LARGE) - LARGE - x == 0.0) & (x.abs() <= MOST_EXACT)
 }
 
 /// `c` += Σ w(x − shift)(x − shift)ᵀ, computed in numbers of type A, as long as all chunks of rows are `fit`.
