@@ -24,7 +24,7 @@ from peers import PEERS, Peer
 from race import Runner, race
 
 HISTORY = BENCH / "history.csv"
-HISTORY_COLUMNS = ["date", "version", "commit", "mode", "row", "fastest accurate peer", "its ms", "hbpca auto ms", "ratio"]
+HISTORY_COLUMNS = ["date", "version", "commit", "mode", "row", "fastest accurate peer", "its ms", "hbpca auto ms", "ratio", "machine"]
 
 
 def make(options: argparse.Namespace) -> None:
@@ -160,4 +160,4 @@ def append_history(run: dict[str, Any]) -> None:
         which = [about["date"], about["versions"]["hbpca"], about["commit"], about["mode"]]
         for v in map(report.verdict, run["rows"]):
             times = [report.ms(v.best), report.ms(v.auto), report.ratio_text(v.ratio)]
-            lines.writerow([*which, v.row, v.best_peer, *times])
+            lines.writerow([*which, v.row, v.best_peer, *times, about["machine"]])
