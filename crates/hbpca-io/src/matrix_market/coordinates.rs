@@ -7,7 +7,6 @@ use super::header::{Header, Symmetry, coordinate};
 use super::listed::{Parsed, Place};
 use super::{next_line, rounded, skip_blanks, word};
 use crate::Precision;
-use crate::text::sixteen::{self, Sixteen};
 use crate::text::{Fault, Stored, digits, number, scientific};
 
 /// Parses a piece of whole lines into its place.
@@ -97,39 +96,9 @@ impl RowText {
 impl Lines<'_> {
     /// Parses lines up to the end, or up to a value that `T` does not hold exactly. There is room for every line.
     fn read<T: Stored>(&self, state: &mut State, columns: &mut [u32], values: &mut [T]) -> Result<(), Fault> {
-        #[cfg(target_arch = "x86_64")]
-        if sixteen::vectors_are_there() {
-            #[allow(
-                unsafe_code,
-                reason = "the way into code that is compiled for more than any processor has"
-            )]
-            // SAFETY: the processor was asked.
-            return unsafe { self.read_with_vectors(state, columns, values) };
-        }
-        self.read_by::<sixteen::Words, T>(state, columns, values)
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,bmi2")]
-    fn read_with_vectors<T: Stored>(
-        &self,
-        state: &mut State,
-        columns: &mut [u32],
-        values: &mut [T],
-    ) -> Result<(), Fault> {
-        self.read_by::<sixteen::Vectors, T>(state, columns, values)
-    }
-
-    #[inline(always)]
-    fn read_by<S: Sixteen, T: Stored>(
-        &self,
-        state: &mut State,
-        columns: &mut [u32],
-        values: &mut [T],
-    ) -> Result<(), Fault> {
         loop {
             if self.plain {
-                self.read_plain::<S, T>(state, columns, values);
+                self.read_plain(state, columns, values);
             }
             state.at = next_line(self.piece, state.at);
             if state.at >= self.piece.len() {
@@ -148,8 +117,7 @@ impl Lines<'_> {
     ///
     /// A plain line is what programs write: one blank between row, column and value, none elsewhere, and a row
     /// and a column of few digits.
-    #[inline(always)]
-    fn read_plain<S: Sixteen, T: Stored>(&self, state: &mut State, columns: &mut [u32], values: &mut [T]) {
+    fn read_plain<T: Stored>(&self, state: &mut State, columns: &mut [u32], values: &mut [T]) {
         let (columns, values) = (&mut columns[state.n_entries..], &mut values[state.n_entries..]);
         // No text fits the first one, because its byte is outside of its mask.
         let mut row_text = RowText { bytes: 1, mask: 0, length: 0 };
@@ -164,8 +132,7 @@ impl Lines<'_> {
                 state.count(row, n - run_start);
                 (row, row_text, run_start) = (new_row, new_text, n);
             }
-            let Some((column, value, end)) = self.column_and_value::<S, T>(window, row_text.length, at)
-            else {
+            let Some((column, value, end)) = self.column_and_value(window, row_text.length, at) else {
                 break;
             };
             (*column_place, *value_place) = (column, value);
@@ -179,7 +146,7 @@ impl Lines<'_> {
     /// Column and value of a plain line, whose row ends before byte `start` of the window at `at`, and where in the
     /// window the line ends; nothing if `T` does not hold the value exactly.
     #[inline(always)]
-    fn column_and_value<S: Sixteen, T: Stored>(
+    fn column_and_value<T: Stored>(
         &self,
         window: &[u8; 48],
         start: usize,
@@ -197,7 +164,7 @@ impl Lines<'_> {
         let value_start = start + n + 1;
         let (value, end) = if (behind >> 16) as u8 == b'\n' && digit <= 9 {
             (T::seven_digits(u32::from(digit)), value_start + 1)
-        } else if let Some((value, end)) = scientific::<S>(window, value_start) {
+        } else if let Some((value, end)) = scientific(window, value_start) {
             (T::exactly(value)?, end)
         } else {
             let (value, end) = self.number_of_line(at + value_start)?;

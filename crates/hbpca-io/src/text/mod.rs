@@ -7,7 +7,6 @@ mod decimal;
 pub(crate) mod digits;
 pub(crate) mod number;
 mod scientific;
-pub(crate) mod sixteen;
 mod stored;
 
 pub(crate) use scientific::scientific;

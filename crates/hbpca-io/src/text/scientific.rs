@@ -2,27 +2,15 @@
 //! more digit.
 
 use super::decimal::POWERS;
-use super::digits::word;
-use super::sixteen::Sixteen;
-
-/// 10ⁿ for up to sixteen digits.
-const WHOLE_POWERS: [u64; 17] = {
-    let mut powers = [1; 17];
-    let mut n = 1;
-    while n < powers.len() {
-        powers[n] = 10 * powers[n - 1];
-        n += 1;
-    }
-    powers
-};
+use super::digits::{SHORT_POWERS, digits_value, not_digits, word};
 
 /// The number of this form that starts at byte `start` of `window` and is ended by a line end, and where that is.
 /// Whatever is of another form is left to [`number::parse`](super::number::parse).
 ///
-/// Neither signs nor numbers of digits, which cannot be predicted, are a branch, except that without vector instructions more
-/// than seven digits after the point take a second look.
+/// Only the question whether there are more than seven digits after the point is a branch, because neither signs
+/// nor numbers of digits can be predicted.
 #[inline(always)]
-pub(crate) fn scientific<S: Sixteen>(window: &[u8; 48], start: usize) -> Option<(f64, usize)> {
+pub(crate) fn scientific(window: &[u8; 48], start: usize) -> Option<(f64, usize)> {
     const FORM: u64 = u64::from_le_bytes([b'E', b'-', 0, b'\n', 0, 0, 0, 0]);
     const FORM_MASK: u64 = u64::from_le_bytes([0xFF, 0xFF, 0, 0xFF, 0, 0, 0, 0]);
     let negative = usize::from(*window.get(start)? == b'-');
@@ -32,10 +20,19 @@ pub(crate) fn scientific<S: Sixteen>(window: &[u8; 48], start: usize) -> Option<
         return None;
     }
     let fraction = start + negative + 2;
-    let (digits, n) = S::leading_digits(window, fraction)?;
+    let digits = word(window, fraction)?;
+    let others = not_digits(digits);
+    let (mantissa, n) = if others == 0 {
+        let more = word(window, fraction + 8)?;
+        let n = not_digits(more).trailing_zeros() as usize / 8;
+        let mantissa = first * SHORT_POWERS[8] + digits_value(digits, 8);
+        (mantissa * SHORT_POWERS[n] + digits_value(more, n), 8 + n)
+    } else {
+        let n = others.trailing_zeros() as usize / 8;
+        (first * SHORT_POWERS[n] + digits_value(digits, n), n)
+    };
     let tail = word(window, fraction + n)?;
     let power = u64::from(((tail >> 16) as u8).wrapping_sub(b'0'));
-    let mantissa = first * WHOLE_POWERS[n] + digits;
     if tail & FORM_MASK != FORM || power > 9 || mantissa > 1 << 53 {
         return None;
     }
@@ -48,13 +45,12 @@ pub(crate) fn scientific<S: Sixteen>(window: &[u8; 48], start: usize) -> Option<
 mod tests {
     use super::*;
     use crate::text::number;
-    use crate::text::sixteen::Words;
     use proptest::prelude::*;
 
     fn read(text: &str, before: usize) -> Option<(f64, usize)> {
         let mut window = [b'7'; 48];
         window[before..before + text.len()].copy_from_slice(text.as_bytes());
-        scientific::<Words>(&window, before)
+        scientific(&window, before)
     }
 
     #[test]
@@ -94,8 +90,8 @@ mod tests {
         ] {
             assert_eq!(read(text, 3), None, "{text}");
         }
-        assert_eq!(scientific::<Words>(&[b'7'; 48], 47), None);
-        assert_eq!(scientific::<Words>(&[b'7'; 48], 48), None);
+        assert_eq!(scientific(&[b'7'; 48], 47), None);
+        assert_eq!(scientific(&[b'7'; 48], 48), None);
     }
 
     proptest! {
