@@ -24,7 +24,18 @@ from peers import PEERS, Peer
 from race import Runner, race
 
 HISTORY = BENCH / "history.csv"
-HISTORY_COLUMNS = ["date", "version", "commit", "mode", "row", "fastest accurate peer", "its ms", "hbpca auto ms", "ratio", "machine"]
+HISTORY_COLUMNS = [
+    "date",
+    "version",
+    "commit",
+    "mode",
+    "row",
+    "fastest accurate peer",
+    "its ms",
+    "hbpca auto ms",
+    "ratio",
+    "machine",
+]
 
 
 def make(options: argparse.Namespace) -> None:

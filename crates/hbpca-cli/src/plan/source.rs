@@ -96,7 +96,7 @@ impl Source {
 }
 
 /// Readers unpack and parse in memory that they free; glibc keeps it unless it is told otherwise, which on a compressed text was
-/// more than the matrix read from it.
+/// nearly as much as the matrix read from it.
 fn give_back_freed_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     #[allow(unsafe_code, reason = "a foreign function without arguments that could be wrong")]

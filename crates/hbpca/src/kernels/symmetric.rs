@@ -258,7 +258,8 @@ unsafe fn add_tile<L: Lanes, const W: usize, const G: usize>(
             L::store(partial.add(at), L::splat(L::Number::default()));
         }
         for start in (0..count).step_by(RUN) {
-            // A function of its own: unrolled, runs would take registers from each other.
+            // A function of its own that stores its sums, added up in f64 further down: unrolled, runs would take registers from
+            // each other, and so would the addition.
             L::enter(Run::<_, W, G> { left, right, rows: start..count.min(start + RUN), partial });
         }
         for at in (0..W * L::N * G).step_by(L::N) {
