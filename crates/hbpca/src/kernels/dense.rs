@@ -5,7 +5,7 @@
 //! from memory once and stays in the second-level cache while every panel takes its products
 //! ([`panel`](super::panel)) from it.
 
-use super::lanes::{Arithmetic, Kernel, Lanes};
+use super::lanes::{Arithmetic, Kernel, LINE, Lanes};
 use super::panel::{BLOCK, Panel};
 use super::stream::OneVector;
 use super::{Level, RowSet, RowWeights};
@@ -75,7 +75,7 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Chunk<'_, T, A> {
         if let Some(shift) = shift {
             packed_shift.iter_mut().zip(shift).for_each(|(to, mu)| *to = A::from_f64(*mu));
         }
-        for_each_packed(d, p, width, L::N, |at, packed| packed_v[packed] = A::from_f64(v[at]));
+        pack::<L>(v, p, width, packed_v);
 
         let block_rows = (BLOCK_BYTES / (d * T::BYTES)).clamp(1, BLOCK);
         let mut next = RowBlock::gather(x, rows, weights, 0, block_rows);
@@ -104,12 +104,12 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Chunk<'_, T, A> {
             }
             in_sum += block.len;
             if in_sum >= A::ROWS_IN_SUM {
-                for_each_packed(d, p, width, L::N, |at, packed| y[at] += packed_y[packed].to_f64());
+                add_packed::<L>(packed_y, p, width, y);
                 packed_y.fill(A::default());
                 in_sum = 0;
             }
         }
-        for_each_packed(d, p, width, L::N, |at, packed| y[at] += packed_y[packed].to_f64());
+        add_packed::<L>(packed_y, p, width, y);
     }
 }
 
@@ -140,16 +140,35 @@ impl<T: Real> RowBlock<T> {
     }
 }
 
-/// Calls `pair(j·p + c, index in the packed panels)` for every coordinate j and vector c.
+/// V, d×p and row-major, into panels of `width` vectors.
 #[inline(always)]
-fn for_each_packed(d: usize, p: usize, width: usize, lanes: usize, mut pair: impl FnMut(usize, usize)) {
-    let padded = d.next_multiple_of(lanes);
+fn pack<L: Lanes>(v: &[f64], p: usize, width: usize, packed: &mut [L::Number]) {
+    let padded = packed.len() / p;
     for from in (0..p).step_by(width) {
         let panel = width.min(p - from);
-        for j in 0..d {
-            let start = from * padded + j / lanes * lanes * panel + j % lanes;
-            for c in 0..panel {
-                pair(j * p + from + c, start + c * lanes);
+        let packed = packed[from * padded..][..panel * padded].chunks_exact_mut(panel * L::N);
+        for (registers, rows) in packed.zip(v.chunks(L::N * p)) {
+            for (lane, row) in rows.chunks_exact(p).enumerate() {
+                for (register, v) in registers.chunks_exact_mut(L::N).zip(&row[from..]) {
+                    register[lane] = L::Number::from_f64(*v);
+                }
+            }
+        }
+    }
+}
+
+/// Y += what such panels hold.
+#[inline(always)]
+fn add_packed<L: Lanes>(packed: &[L::Number], p: usize, width: usize, y: &mut [f64]) {
+    let padded = packed.len() / p;
+    for from in (0..p).step_by(width) {
+        let panel = width.min(p - from);
+        let packed = packed[from * padded..][..panel * padded].chunks_exact(panel * L::N);
+        for (registers, rows) in packed.zip(y.chunks_mut(L::N * p)) {
+            for (lane, row) in rows.chunks_exact_mut(p).enumerate() {
+                for (register, y) in registers.chunks_exact(L::N).zip(&mut row[from..]) {
+                    *y += register[lane].to_f64();
+                }
             }
         }
     }
@@ -160,7 +179,7 @@ pub(super) fn carve<A: Real, const PIECES: usize>(
     scratch: &mut Vec<A>,
     lens: [usize; PIECES],
 ) -> [&mut [A]; PIECES] {
-    let line = 64 / A::BYTES;
+    let line = LINE / A::BYTES;
     let needed = lens.iter().map(|len| len.next_multiple_of(line)).sum::<usize>() + line;
     scratch.clear();
     scratch.resize(needed, A::default());

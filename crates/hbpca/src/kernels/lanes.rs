@@ -3,6 +3,9 @@
 use super::Level;
 use crate::matrix::Real;
 
+/// Bytes of a cache line.
+pub(super) const LINE: usize = 64;
+
 /// A register of `N` lanes and the operations the kernels need.
 ///
 /// # Safety

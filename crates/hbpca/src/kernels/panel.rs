@@ -8,13 +8,16 @@
 //! Rows are widened and centred in registers, both times. During the update the next block of rows is fetched: the
 //! memory bus works while the arithmetic does.
 
-use super::lanes::{Kernel, Lanes};
+use super::lanes::{Kernel, LINE, Lanes};
 use crate::matrix::Real;
 
 /// Most rows in a block.
 pub(super) const BLOCK: usize = 48;
-/// Registers of V taken at a time by the dots: with the rows' own lines they stay in the first-level cache.
-const TILE: usize = 384;
+/// Bytes of V taken at a time by the dots: with the rows' own lines they stay in the first-level cache. Fewer with fewer registers:
+/// panels are half as wide then, and so are the caches of such processors.
+const fn tile_bytes<L: Lanes>() -> usize {
+    if L::REGISTERS >= 32 { 24 << 10 } else { 13 << 10 }
+}
 
 /// The operands.
 pub(super) struct Panel<'a, T, A> {
@@ -89,7 +92,7 @@ impl<T: Real, A: Real, const SHIFT: bool, const P: usize, const R: usize, const 
     unsafe fn dots<L: Lanes<Number = A>>(&self) {
         let n_registers = self.0.d.div_ceil(L::N);
         let n_rows = self.0.rows.len();
-        let n_tiles = (n_registers * P).div_ceil(TILE);
+        let n_tiles = (n_registers * P * L::N * A::BYTES).div_ceil(tile_bytes::<L>());
         for tile in 0..n_tiles {
             let columns = n_registers * tile / n_tiles..n_registers * (tile + 1) / n_tiles;
             let mut row = 0;
@@ -225,8 +228,8 @@ impl<T: Real, A: Real, const SHIFT: bool, const P: usize, const R: usize, const 
             for (r, row) in rows.iter().enumerate() {
                 if let Some(next) = next.get(r) {
                     let bytes = WIDE * L::N * T::BYTES;
-                    for line in 0..bytes.div_ceil(64) {
-                        L::prefetch(next.wrapping_add(first * L::N + line * (64 / T::BYTES)));
+                    for line in 0..bytes.div_ceil(LINE) {
+                        L::prefetch(next.wrapping_add(first * L::N + line * (LINE / T::BYTES)));
                     }
                 }
                 let mut a = [L::splat(A::default()); WIDE];

@@ -11,12 +11,9 @@
 //! ```
 
 use super::dense::carve;
-use super::lanes::{Arithmetic, Kernel, Lanes};
+use super::lanes::{Arithmetic, Kernel, LINE, Lanes};
 use super::{RowSet, RowWeights};
 use crate::matrix::{Dense, Real};
-
-/// Bytes of a cache line.
-const LINE: usize = 64;
 
 /// The operands; `v` and `y` are d long.
 pub(super) struct OneVector<'a, T: Real, A> {
