@@ -30,6 +30,12 @@ pub trait Lanes: Copy {
 
     /// All lanes `x`.
     unsafe fn splat(x: Self::Number) -> Self::V;
+    /// `v`, which has to be in a register by itself here. Where a loop needs every register there is, a compiler that reads ahead
+    /// runs out of them, and sums go through memory.
+    #[inline(always)]
+    unsafe fn in_turn(v: Self::V) -> Self::V {
+        v
+    }
     /// N values.
     unsafe fn load(from: *const Self::Number) -> Self::V;
     /// N values of f32.

@@ -9,6 +9,8 @@
 //! data costs little more than its triangle. A tile's sum over a block of rows is gathered in the arithmetic's own numbers, run
 //! by run, and blocks are added up in f64.
 
+use std::sync::atomic::{Ordering, compiler_fence};
+
 use super::lanes::{Arithmetic, Kernel, Lanes};
 use super::{Level, RowWeights};
 use crate::matrix::{Dense, Real};
@@ -108,11 +110,8 @@ impl Tile {
     }
 }
 
-/// Registers of a panel at most. Three, with four columns, would need all of sixteen registers, and the compiler finds it needs
-/// one more: two accumulators then went through memory for every row.
-const fn wide<L: Lanes>() -> usize {
-    if L::REGISTERS >= 32 { 3 } else { 2 }
-}
+/// Registers of a panel at most. Three with four columns are all of sixteen registers: twelve sums, three factors, and one.
+const WIDE: usize = 3;
 
 /// G: columns of a tile, a divisor of the lanes.
 const fn narrow<L: Lanes>() -> usize {
@@ -122,7 +121,7 @@ const fn narrow<L: Lanes>() -> usize {
 /// Panels of equal width, as nearly as can be.
 fn panels<L: Lanes>(d: usize) -> Vec<Panel> {
     let registers = d.div_ceil(L::N);
-    let count = registers.div_ceil(wide::<L>());
+    let count = registers.div_ceil(WIDE);
     let first = |panel: usize| panel * registers / count;
     (0..count).map(|panel| Panel { first: first(panel), width: first(panel + 1) - first(panel) }).collect()
 }
@@ -157,7 +156,7 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Add<'_, T, A> {
     #[inline(always)]
     unsafe fn run<L: Lanes<Number = A>>(self) {
         let d = self.x.n_cols();
-        let (padded, largest) = (d.next_multiple_of(L::N), wide::<L>() * L::N * narrow::<L>());
+        let (padded, largest) = (d.next_multiple_of(L::N), WIDE * L::N * narrow::<L>());
         let block = (BLOCK_BYTES / (padded * A::BYTES)).clamp(8, MOST_ROWS);
         let panels = panels::<L>(d);
         let Triangle { tiles, sums, packed } = &mut *self.triangle;
@@ -200,7 +199,8 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Add<'_, T, A> {
                         (2, true) => add_tile::<L, 2, 8>(left, right, count, partial, sum),
                         (_, true) => add_tile::<L, 3, 8>(left, right, count, partial, sum),
                         (1, false) => add_tile::<L, 1, 4>(left, right, count, partial, sum),
-                        (_, false) => add_tile::<L, 2, 4>(left, right, count, partial, sum),
+                        (2, false) => add_tile::<L, 2, 4>(left, right, count, partial, sum),
+                        (_, false) => add_tile::<L, 3, 4>(left, right, count, partial, sum),
                     }
                     sum = sum.add(tile.registers() * L::N * narrow::<L>());
                 }
@@ -243,6 +243,13 @@ struct Operand<A> {
     stride: usize,
 }
 
+impl<A> Operand<A> {
+    #[inline(always)]
+    fn row(&self, r: usize) -> *const A {
+        self.from.wrapping_add(r * self.stride)
+    }
+}
+
 /// `sum[j][i] += Σ_r left[r][i]·right[r][j]` for W registers of rows i and G columns j.
 #[inline(always)]
 unsafe fn add_tile<L: Lanes, const W: usize, const G: usize>(
@@ -258,9 +265,9 @@ unsafe fn add_tile<L: Lanes, const W: usize, const G: usize>(
             L::store(partial.add(at), L::splat(L::Number::default()));
         }
         for start in (0..count).step_by(RUN) {
-            // A function of its own that stores its sums, added up in f64 further down: unrolled, runs would take registers from
-            // each other, and so would the addition.
-            L::enter(Run::<_, W, G> { left, right, rows: start..count.min(start + RUN), partial });
+            add_run::<L, W, G>(left, right, start..count.min(start + RUN), partial);
+            // Runs must not keep `partial` in registers from one to the next: these are all taken.
+            compiler_fence(Ordering::SeqCst);
         }
         for at in (0..W * L::N * G).step_by(L::N) {
             L::add_to_f64(sum.add(at), L::load(partial.add(at)));
@@ -269,40 +276,34 @@ unsafe fn add_tile<L: Lanes, const W: usize, const G: usize>(
 }
 
 /// `partial[j][i] += Σ_r left[r][i]·right[r][j]` over a few rows, summed in registers.
-struct Run<A, const W: usize, const G: usize> {
-    left: Operand<A>,
-    right: Operand<A>,
+#[inline(always)]
+unsafe fn add_run<L: Lanes, const W: usize, const G: usize>(
+    left: Operand<L::Number>,
+    right: Operand<L::Number>,
     rows: std::ops::Range<usize>,
-    partial: *mut A,
-}
-
-impl<A: Real, const W: usize, const G: usize> Kernel<A> for Run<A, W, G> {
-    type Output = ();
-
-    #[inline(always)]
-    unsafe fn run<L: Lanes<Number = A>>(self) {
-        let Self { left, right, rows, partial } = self;
-        // SAFETY: the promise of `Add::run`.
-        unsafe {
-            let mut sums = [[L::splat(A::default()); G]; W];
-            for r in rows {
-                let (left, right) = (left.from.add(r * left.stride), right.from.add(r * right.stride));
-                let mut a = [L::splat(A::default()); W];
+    partial: *mut L::Number,
+) {
+    // SAFETY: the promise of `Add::run`.
+    unsafe {
+        let mut sums = [[L::splat(L::Number::default()); G]; W];
+        let (mut x, mut y) = (left.row(rows.start), right.row(rows.start));
+        for _ in rows {
+            let mut a = [L::splat(L::Number::default()); W];
+            for i in 0..W {
+                a[i] = L::load(x.add(i * L::N));
+            }
+            for j in 0..G {
+                let b = L::in_turn(L::splat(y.add(j).read()));
                 for i in 0..W {
-                    a[i] = L::load(left.add(i * L::N));
-                }
-                for j in 0..G {
-                    let b = L::splat(right.add(j).read());
-                    for i in 0..W {
-                        sums[i][j] = L::fma(a[i], b, sums[i][j]);
-                    }
+                    sums[i][j] = L::fma(a[i], b, sums[i][j]);
                 }
             }
-            for i in 0..W {
-                for j in 0..G {
-                    let to = partial.add((j * W + i) * L::N);
-                    L::store(to, L::add(L::load(to), sums[i][j]));
-                }
+            (x, y) = (x.wrapping_add(left.stride), y.wrapping_add(right.stride));
+        }
+        for i in 0..W {
+            for j in 0..G {
+                let to = partial.add((j * W + i) * L::N);
+                L::store(to, L::add(L::load(to), sums[i][j]));
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Lanes of f64: AVX2 with FMA, and AVX-512.
 
+use std::arch::asm;
 use std::arch::x86_64::{
     __m128i, __m256d, __m512d, _MM_HINT_T1, _mm_add_pd, _mm_add_sd, _mm_cvtsd_f64, _mm_loadu_ps,
     _mm_maskload_ps, _mm_prefetch, _mm_setr_epi32, _mm_unpackhi_pd, _mm256_add_pd, _mm256_castpd256_pd128,
@@ -40,6 +41,11 @@ impl Lanes for Avx2 {
     unsafe fn splat(x: f64) -> Self::V {
         // SAFETY: see above.
         unsafe { _mm256_set1_pd(x) }
+    }
+    #[inline(always)]
+    unsafe fn in_turn(v: Self::V) -> Self::V {
+        // SAFETY: see above.
+        unsafe { in_turn(v) }
     }
     #[inline(always)]
     unsafe fn load(from: *const f64) -> Self::V {
@@ -134,6 +140,15 @@ impl Lanes for Avx2 {
         // SAFETY: a prefetch of any address is harmless.
         unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) }
     }
+}
+
+/// No instruction, but, not being `pure`, none that changes places with another of its kind.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn in_turn(mut v: __m256d) -> __m256d {
+    // SAFETY: nothing happens.
+    unsafe { asm!("/* {} */", inout(ymm_reg) v, options(nomem, nostack, preserves_flags)) };
+    v
 }
 
 /// Eight lanes with FMA and masks.

@@ -1,5 +1,6 @@
 //! Lanes of f32: AVX2 with FMA, and AVX-512.
 
+use std::arch::asm;
 use std::arch::x86_64::{
     __m256, __m256i, __m512, __m512d, __mmask16, _MM_HINT_T1, _mm_add_ps, _mm_add_ss, _mm_cvtss_f32,
     _mm_movehl_ps, _mm_prefetch, _mm_shuffle_ps, _mm256_add_pd, _mm256_add_ps, _mm256_castpd_ps,
@@ -44,6 +45,11 @@ impl Lanes for Avx2Single {
     unsafe fn splat(x: f32) -> Self::V {
         // SAFETY: see above.
         unsafe { _mm256_set1_ps(x) }
+    }
+    #[inline(always)]
+    unsafe fn in_turn(v: Self::V) -> Self::V {
+        // SAFETY: see above.
+        unsafe { in_turn(v) }
     }
     #[inline(always)]
     unsafe fn load(from: *const f32) -> Self::V {
@@ -157,6 +163,15 @@ impl Lanes for Avx2Single {
     unsafe fn fma_one(a: f32, b: f32, c: f32) -> f32 {
         a.mul_add(b, c)
     }
+}
+
+/// No instruction, but, not being `pure`, none that changes places with another of its kind.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn in_turn(mut v: __m256) -> __m256 {
+    // SAFETY: nothing happens.
+    unsafe { asm!("/* {} */", inout(ymm_reg) v, options(nomem, nostack, preserves_flags)) };
+    v
 }
 
 /// Sixteen lanes with FMA and masks.
