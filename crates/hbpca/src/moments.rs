@@ -54,7 +54,7 @@ impl Moments {
     pub fn of(matrix: &Matrix<'_>, weights: Option<&[f64]>) -> Result<Self, Error> {
         check_columns(matrix.n_cols())?;
         let statistics = ColumnStatistics::gather(matrix, weights, &CancelToken::default())?;
-        let map = Preprocessing::CENTER.row_map(&statistics);
+        let map = Preprocessing::CENTER.row_map_of_these(&statistics);
         let mut operator = match weights {
             None => Covariance::with_map(matrix, map),
             Some(weights) => Covariance::with_map_and_weights(matrix, map, weights)?,

@@ -64,7 +64,7 @@ impl<'m> InMemory<'m> {
                 Some(known) => known,
                 None => ColumnStatistics::gather(matrix, weights, cancel)?,
             };
-            let map = preprocessing.row_map(&statistics);
+            let map = preprocessing.row_map_of_these(&statistics);
             (map, statistics.weight(), Some(statistics).filter(|_| session.keeps()))
         } else {
             let (weight, moment) = weight_and_moment(matrix, weights, cancel)?;

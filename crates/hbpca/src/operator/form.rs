@@ -6,10 +6,13 @@
 //! cancellation; a shift m other than the mean adds (s/n − m)(s/n − m)ᵀ. Compressed rows are spread out and left to a library's
 //! triangular product.
 //!
+//! Columns that hold nothing but what is subtracted from them (the margins of pictures) are left out: Σ aaᵀ is zero there.
+//!
 //! Other f32 rows can be multiplied in f32, too, with rounding that [`form_coarsely`] bounds. They are centred by m̂ = fl(μ), which
 //! leaves every difference a relative error of u only, and Σ(x − m̂)(x − m̂)ᵀ/n less δδᵀ, δ = μ − m̂, is the sum about μ: a μ that f32
 //! cannot hold is the mean, since minima are numbers of the data.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,6 +33,12 @@ const ROWS_PER_CHUNK: usize = 1024;
 const MOST_CHUNKS: usize = 16;
 /// Numbers in all workers' sums together (512 MiB): where d is large, fewer threads share the work.
 const MOST_NUMBERS: usize = 1 << 26;
+/// Columns that vanish are left out of so many at least,
+const LEAST_COLUMNS: usize = 200;
+/// and where they are one in so many.
+const LEAST_SHARE: usize = 16;
+/// Rows copied together at a time, without the columns that vanish: they stay in the second-level cache.
+const ROWS_TOGETHER: usize = 128;
 /// Whole numbers up to this have products that add up exactly in f32, over as many rows as the kernel takes at a time.
 const MOST_EXACT: f64 = 255.0;
 
@@ -83,6 +92,40 @@ fn single_rounding(map: &RowMap, n: usize) -> Option<f64> {
     let all_fit = map.scale().map_or_else(|| fits(&1.0), |scale| scale.iter().all(fits));
     let unit = f64::from(f32::EPSILON) / 2.0;
     all_fit.then_some((kernels::TRIANGLE_ADDITIONS + 6) as f64 * unit * moment)
+}
+
+/// The columns that do not vanish.
+struct Kept {
+    runs: Vec<Range<usize>>,
+    len: usize,
+}
+
+impl Kept {
+    /// Nothing where copying them together, a few per cent of the time, would hardly pay.
+    fn of(map: &RowMap, d: usize) -> Option<Self> {
+        let vanishing = map.vanishing();
+        if d < LEAST_COLUMNS || vanishing.len() * LEAST_SHARE < d || vanishing.len() == d {
+            return None;
+        }
+        let starts = std::iter::once(0).chain(vanishing.iter().map(|j| j + 1));
+        let ends = vanishing.iter().copied().chain([d]);
+        let runs = starts.zip(ends).map(|(start, end)| start..end).filter(|run| !run.is_empty()).collect();
+        Some(Self { runs, len: d - vanishing.len() })
+    }
+
+    fn gather<T: Copy>(&self, row: &[T], to: &mut Vec<T>) {
+        self.runs.iter().for_each(|run| to.extend_from_slice(&row[run.clone()]));
+    }
+
+    /// The d×d matrix `c` += the smaller one of the kept columns.
+    fn spread(&self, small: &Block, c: &mut Block) {
+        let d = c.d();
+        let columns: Vec<usize> = self.runs.iter().cloned().flatten().collect();
+        for (row, i) in small.values().chunks_exact(self.len).zip(&columns) {
+            let c = &mut c.values_mut()[i * d..(i + 1) * d];
+            row.iter().zip(&columns).for_each(|(value, j)| c[*j] += value);
+        }
+    }
 }
 
 /// How many chunks the rows are cut into, and how many workers share them.
@@ -171,7 +214,7 @@ fn form_exactly<T: Real>(operator: &Prepared<'_>, x: &Dense<'_, T>, c: &mut Bloc
         return false;
     }
     let sums = sums.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let (n, shift) = (x.n_rows(), operator.map.shift());
+    let (n, d, shift) = (x.n_rows(), x.n_cols(), operator.map.shift());
     let off: Vec<f64> =
         sums.iter().enumerate().map(|(j, s)| *s as f64 / n as f64 - shift.map_or(0.0, |m| m[j])).collect();
     for (i, row) in c.values_mut().chunks_exact_mut(sums.len()).enumerate() {
@@ -179,6 +222,9 @@ fn form_exactly<T: Real>(operator: &Prepared<'_>, x: &Dense<'_, T>, c: &mut Bloc
             let about_mean = n as i128 * *c as i128 - i128::from(sums[i]) * i128::from(sums[j]);
             *c = about_mean as f64 / (n as f64).powi(2) + off[i] * off[j];
         }
+    }
+    for &j in operator.map.vanishing() {
+        (0..d).for_each(|i| (c.values_mut()[i * d + j], c.values_mut()[j * d + i]) = (0.0, 0.0));
     }
     true
 }
@@ -201,8 +247,14 @@ fn sum_triangles<T: Real, A: crate::kernels::Arithmetic>(
     c: &mut Block,
     fit: &(dyn Fn(Range<usize>) -> bool + Sync),
 ) -> bool {
-    let (n, d) = (x.n_rows(), x.n_cols());
-    let weights = RowWeights(operator.weights);
+    let (n, kept) = (x.n_rows(), Kept::of(operator.map, x.n_cols()));
+    let d = kept.as_ref().map_or(x.n_cols(), |kept| kept.len);
+    let shift_of_kept: Option<Vec<f64>> = kept.as_ref().zip(shift).map(|(kept, shift)| {
+        let mut gathered = Vec::with_capacity(d);
+        kept.gather(shift, &mut gathered);
+        gathered
+    });
+    let shift = shift_of_kept.as_deref().or(shift);
     let (n_chunks, n_workers) = shares(n, d);
     workers.resize_with(n_workers, Triangle::default);
     let mut total = Triangle::default();
@@ -213,20 +265,40 @@ fn sum_triangles<T: Real, A: crate::kernels::Arithmetic>(
         |i, triangle| {
             let rows = ordered::piece(n, i, n_chunks);
             triangle.clear();
-            if all_fit.load(Ordering::Relaxed) && fit(rows.clone()) {
-                for start in rows.clone().step_by(ROWS_PER_CHUNK) {
-                    if operator.cancel.is_abandoned() {
-                        return; // C is never handed out then
-                    }
-                    triangle.add_rows(x, start..rows.end.min(start + ROWS_PER_CHUNK), weights, shift);
-                }
-            } else {
+            if !all_fit.load(Ordering::Relaxed) || !fit(rows.clone()) {
                 all_fit.store(false, Ordering::Relaxed);
+                return;
+            }
+            let mut together = Vec::new();
+            let step = if kept.is_some() { ROWS_TOGETHER } else { ROWS_PER_CHUNK };
+            for start in rows.clone().step_by(step) {
+                if operator.cancel.is_abandoned() {
+                    return; // C is never handed out then
+                }
+                let rows = start..rows.end.min(start + step);
+                match &kept {
+                    None => triangle.add_rows(x, rows, RowWeights(operator.weights), shift),
+                    Some(kept) => {
+                        together.clear();
+                        rows.clone().for_each(|l| kept.gather(x.row(l), &mut together));
+                        let weights = operator.weights.map(|weights| &weights[rows.clone()]);
+                        let values = Cow::Borrowed(&together[..]);
+                        let few = Dense::deferring_finite_check(values, rows.len(), d).expect("whole rows");
+                        triangle.add_rows(&few, 0..rows.len(), RowWeights(weights), shift);
+                    }
+                }
             }
         },
         |_, triangle| total.merge(triangle),
     );
-    total.add_to(d, c.values_mut());
+    match kept {
+        None => total.add_to(d, c.values_mut()),
+        Some(kept) => {
+            let mut small = Block::zeros(d, d);
+            total.add_to(d, small.values_mut());
+            kept.spread(&small, c);
+        }
+    }
     all_fit.into_inner()
 }
 
@@ -341,6 +413,47 @@ mod tests {
                                 (0..n).map(|l| rows[l * d + i] * rows[l * d + j]).sum::<f64>() / n as f64;
                             assert!((exact.get(i, j) - want).abs() <= n as f64 * f64::EPSILON * largest);
                         }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn columns_that_hold_one_number_are_left_out() {
+        let (n, d) = (700, 210);
+        // Every fifth column and the last twenty hold one number; whole numbers or not, weights or not.
+        let constant = |j: usize| j % 5 == 0 || j >= 190;
+        let value =
+            |l: usize, j: usize| if constant(j) { j % 3 } else { (l * 31 + j * j * 17 + l * j) % 256 };
+        let weights: Vec<f64> = (0..n).map(|l| (l % 4) as f64).collect();
+        for unit in [1.0_f32, 0.3] {
+            let values: Vec<f32> = (0..n * d).map(|at| value(at / d, at % d) as f32 * unit).collect();
+            let x: Matrix = Dense::new(values, n, d).unwrap().into();
+            for preprocessing in EVERY {
+                for weights in [None, Some(&weights[..])] {
+                    let operator = operator(&x, preprocessing, weights);
+                    let prepared = operator.prepared();
+                    let kept = Kept::of(prepared.map, d).expect("a quarter of the columns vanish");
+                    let zeros = (0..d).filter(|j| constant(*j) && j % 3 == 0).count();
+                    let left_out = if prepared.map.shift().is_some() {
+                        (0..d).filter(|j| constant(*j)).count()
+                    } else {
+                        zeros
+                    };
+                    assert_eq!(kept.len, d - left_out);
+                    let other = operator.map().without_vanishing();
+                    let [mut c, mut all, mut coarse] = std::array::from_fn(|_| Block::zeros(0, 0));
+                    form(&prepared, &mut c);
+                    form(&Prepared { map: &other, ..prepared }, &mut all);
+                    let largest = all.values().iter().fold(0.0_f64, |most, c| most.max(c.abs()));
+                    for (a, b) in c.values().iter().zip(all.values()) {
+                        assert!((a - b).abs() <= n as f64 * f64::EPSILON * largest, "{a} {b}");
+                    }
+                    let bound = form_coarsely(&prepared, &mut coarse).unwrap_or(0.0)
+                        + n as f64 * f64::EPSILON * largest;
+                    for (a, b) in coarse.values().iter().zip(all.values()) {
+                        assert!((a - b).abs() <= bound, "{a} {b}");
                     }
                 }
             }

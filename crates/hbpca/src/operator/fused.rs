@@ -40,7 +40,7 @@ impl<'m> Covariance<'m> {
     /// The operator for the rows of `matrix`, prepared as asked; reads the matrix once for its column statistics.
     pub fn new(matrix: &'m Matrix<'m>, preprocessing: Preprocessing) -> Result<Self, Error> {
         let statistics = ColumnStatistics::new(matrix)?;
-        Ok(Self::with_map(matrix, preprocessing.row_map(&statistics)))
+        Ok(Self::with_map(matrix, preprocessing.row_map_of_these(&statistics)))
     }
 
     /// The same with a weight for every row: C = Σwₗaₗaₗᵀ/Σwₗ, means and variances weighted too.
@@ -50,7 +50,7 @@ impl<'m> Covariance<'m> {
         weights: &[f64],
     ) -> Result<Self, Error> {
         let statistics = ColumnStatistics::weighted(matrix, weights)?;
-        Self::with_map_and_weights(matrix, preprocessing.row_map(&statistics), weights)
+        Self::with_map_and_weights(matrix, preprocessing.row_map_of_these(&statistics), weights)
     }
 
     /// The operator for a map of rows found elsewhere (by another pass, or on other machines).
