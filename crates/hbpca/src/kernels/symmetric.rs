@@ -11,7 +11,7 @@
 
 use std::sync::atomic::{Ordering, compiler_fence};
 
-use super::lanes::{Arithmetic, Kernel, Lanes};
+use super::lanes::{Arithmetic, Kernel, LINE, Lanes};
 use super::{Level, RowWeights};
 use crate::matrix::{Dense, Real};
 
@@ -25,6 +25,9 @@ const RUN: usize = 32;
 pub(crate) const ADDITIONS: usize = RUN + MOST_ROWS / RUN;
 /// Bytes of a packed block at most: it stays in the second-level cache.
 const BLOCK_BYTES: usize = 800 << 10;
+/// Bytes of rows at most that are fetched ahead: they come to lie beside the packed block. Wider rows, with more to multiply, hardly
+/// wait for memory.
+const AHEAD_BYTES: usize = 128 << 10;
 
 /// One triangle of a d×d sum, tile by tile, and room for packed rows.
 #[derive(Clone, Debug, Default)]
@@ -172,20 +175,29 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Add<'_, T, A> {
         if let Some(means) = self.shift {
             shift.iter_mut().zip(means).for_each(|(to, mu)| *to = A::from_f64(*mu));
         }
+        let mut roots = [A::default(); MOST_ROWS];
         for start in self.rows.clone().step_by(block) {
             let count = block.min(self.rows.end - start);
             for r in 0..count {
-                let row = self.x.row(start + r);
-                let root = A::from_f64(self.weights.of(start + r).sqrt());
-                for panel in &panels {
-                    // SAFETY: the row has d values, the shift d rounded up to whole registers, and so have all panels
-                    // together, of `count` rows each.
-                    unsafe { pack_row::<T, L>(row, shift, root, *panel, r, count, packed) };
+                roots[r] = A::from_f64(self.weights.of(start + r).sqrt());
+            }
+            for panel in &panels {
+                let rows = Rows { x: self.x, first: start, roots: &roots[..count] };
+                let to = &mut packed[panel.first * L::N * count..][..panel.width * L::N * count];
+                // SAFETY: rows have d values, the shift d rounded up to whole registers.
+                unsafe {
+                    match panel.width {
+                        1 => rows.pack::<L, 1>(panel.first, shift, to),
+                        2 => rows.pack::<L, 2>(panel.first, shift, to),
+                        _ => rows.pack::<L, WIDE>(panel.first, shift, to),
+                    }
                 }
             }
+            let mut ahead = Ahead::new(self.x, start + count, block, tiles.len());
             // Plain loops: the body of a closure would not be compiled for the level.
             let mut sum = sums.as_mut_ptr();
             for tile in &*tiles {
+                ahead.fetch::<L>();
                 // SAFETY: panels hold `count` rows of their registers; tiles lie within panels, their sums side by side.
                 unsafe {
                     let at = |panel: Panel| packed.as_ptr().add(panel.first * L::N * count);
@@ -209,29 +221,76 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Add<'_, T, A> {
     }
 }
 
-/// Writes √w(x − shift) into row r of a panel of `count` rows.
-#[inline(always)]
-unsafe fn pack_row<T: Real, L: Lanes>(
-    row: &[T],
-    shift: &[L::Number],
-    root: L::Number,
-    panel: Panel,
-    r: usize,
-    count: usize,
-    packed: &mut [L::Number],
-) {
-    let d = row.len();
-    // SAFETY: the promise of `Add::run`; only whole registers of the row are read without a mask.
-    unsafe {
-        let (root, zero) = (L::splat(root), L::splat(L::Number::default()));
-        let to = packed.as_mut_ptr().add((panel.first * count + r * panel.width) * L::N);
-        for i in 0..panel.width {
-            let j = (panel.first + i) * L::N;
-            let from = row.as_ptr().add(j);
-            let x =
-                if j + L::N <= d { T::load::<L>(from) } else { T::load_masked::<L>(from, L::mask(d - j)) };
-            let a = L::fma(root, L::sub(x, L::load(shift.as_ptr().add(j))), zero);
-            L::store(to.add(i * L::N), a);
+/// Rows from `first` on, as many as there are roots of weights.
+struct Rows<'a, T: Real, A> {
+    x: &'a Dense<'a, T>,
+    first: usize,
+    roots: &'a [A],
+}
+
+impl<T: Real, A: Real> Rows<'_, T, A> {
+    /// Writes √w(x − shift) of W registers of columns from the `column`-th on.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Lanes`]; `shift` is d long, rounded up to whole registers, and the registers lie within that.
+    #[inline(always)]
+    unsafe fn pack<L: Lanes<Number = A>, const W: usize>(&self, register: usize, shift: &[A], to: &mut [A]) {
+        let (d, from) = (self.x.n_cols(), register * L::N);
+        assert_eq!(to.len(), self.roots.len() * W * L::N);
+        let whole = from + W * L::N <= d;
+        let mut to = to.as_mut_ptr();
+        // SAFETY: the caller's promise; only whole registers of a row are read without a mask.
+        unsafe {
+            let zero = L::splat(A::default());
+            let mask = L::mask(d % L::N);
+            let mut mu = [zero; W];
+            for i in 0..W {
+                mu[i] = L::load(shift.as_ptr().add(from + i * L::N));
+            }
+            for (r, root) in self.roots.iter().enumerate() {
+                let row = self.x.row(self.first + r).as_ptr().add(from);
+                let root = L::splat(*root);
+                for i in 0..W {
+                    let x = if whole || i + 1 < W {
+                        T::load::<L>(row.add(i * L::N))
+                    } else {
+                        T::load_masked::<L>(row.add(i * L::N), mask)
+                    };
+                    L::store(to.add(i * L::N), L::fma(root, L::sub(x, mu[i]), zero));
+                }
+                to = to.add(W * L::N);
+            }
+        }
+    }
+}
+
+/// The rows of the next block, fetched while the present one is multiplied: a few cache lines with each tile.
+struct Ahead<T> {
+    at: *const T,
+    end: *const T,
+    lines: usize,
+}
+
+impl<T: Real> Ahead<T> {
+    fn new(x: &Dense<'_, T>, first: usize, rows: usize, n_tiles: usize) -> Self {
+        let values = x.values();
+        let [at, end] = [first, first + rows].map(|row| (row * x.stride()).min(values.len()));
+        let bytes = (end - at) * T::BYTES;
+        let lines = if bytes <= AHEAD_BYTES { bytes.div_ceil(LINE).div_ceil(n_tiles) } else { 0 };
+        let [at, end] = [at, end].map(|at| values.as_ptr().wrapping_add(at));
+        Self { at, end, lines }
+    }
+
+    /// Fetches the share of a tile.
+    #[inline(always)]
+    fn fetch<L: Lanes>(&mut self) {
+        for _ in 0..self.lines {
+            if self.at < self.end {
+                // SAFETY: any address may be asked for.
+                unsafe { L::prefetch(self.at) };
+                self.at = self.at.wrapping_add(LINE / T::BYTES);
+            }
         }
     }
 }
