@@ -85,8 +85,8 @@ impl<T: Real, const WEIGHTED: bool> Kernel<f64> for Run<'_, T, WEIGHTED> {
 
     #[inline(always)]
     unsafe fn run<L: Lanes<Number = f64>>(self) {
-        /// Registers of columns at a time: three sums each fill half of the smaller register file.
-        const WIDE: usize = 2;
+        /// Registers of columns at a time: three sums and a pivot each fill most of the smaller register file.
+        const WIDE: usize = 3;
         let n_full = self.0.d / L::N;
         let mut j = 0;
         // SAFETY: registers below n_full are whole; n rows of d values and d pivots can be read and d values
