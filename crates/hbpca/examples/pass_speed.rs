@@ -2,7 +2,10 @@
 //! `cargo run --release -p hbpca --example pass_speed [megabytes] [dense|sparse|growth]`.
 //!
 //! Every time is the smallest of several rounds, and rounds are interleaved, so that a slow spell of the machine
-//! hits all lines of a table alike. "× read" compares with bringing in the same cache lines on the same threads.
+//! hits all lines of a table alike. "× read" compares with bringing in the same cache lines on the same threads. "Products
+//! alone" are the multiply-adds of a pass with all operands in registers: no pass can be faster than that either.
+
+#![allow(unsafe_code, reason = "instructions that only some processors have are timed")]
 
 use std::error::Error;
 use std::ops::AddAssign;
@@ -13,6 +16,8 @@ use hbpca::{
 };
 use rayon::prelude::*;
 
+/// The line of the multiply-adds.
+const PRODUCTS: &str = "products alone, p = 8";
 /// Rounds of every measurement, after one that warms up.
 const ROUNDS: usize = 9;
 
@@ -113,6 +118,10 @@ where
     });
     race.line("column statistics", bytes, || ColumnStatistics::new(&matrix).map(drop));
     pass_lines(&mut race, &matrix, bytes)?;
+    race.line(PRODUCTS, bytes, || {
+        products::<f64>(2 * 8 * n * d);
+        Ok(())
+    });
     race.run()?;
     if T::BYTES == f32::BYTES {
         coarse_table(&format!("{title}, in f32"), &matrix, || drop(std::hint::black_box(touch(&values))))?;
@@ -132,6 +141,12 @@ fn coarse_table(title: &str, matrix: &Matrix<'_>, read: impl Fn()) -> Result<(),
         let mut operator = Covariance::new(matrix, Preprocessing::CENTER)?;
         let (v, mut image) = (block(d, p), Block::zeros(d, p));
         race.line(format!("pass, p = {p}"), bytes, move || operator.apply_coarsely(&v, &mut image));
+    }
+    if let Matrix::DenseF32(x) = matrix {
+        race.line(PRODUCTS, bytes, || {
+            products::<f32>(2 * 8 * x.n_rows() * d);
+            Ok(())
+        });
     }
     race.run()
 }
@@ -225,6 +240,66 @@ fn touch<T: Copy + Default + AddAssign + Sync + Send>(values: &[T]) -> Vec<T> {
     };
     values.par_chunks(values.len().div_ceil(64).max(1)).map(add).collect()
 }
+
+/// Does so many multiply-adds on all threads together, with all operands in registers of the widest kind there is.
+fn products<A: MultiplyAdd>(count: usize) {
+    let threads = rayon::current_num_threads();
+    rayon::broadcast(|_| A::chains(count / threads));
+}
+
+/// Numbers whose multiply-adds can be timed.
+trait MultiplyAdd {
+    /// Does `count` of them in twelve chains of registers, enough to hide how long one takes.
+    fn chains(count: usize);
+}
+
+macro_rules! multiply_add {
+    ($number:ident, $baseline:literal, $avx2:literal, $avx512:literal) => {
+        impl MultiplyAdd for $number {
+            fn chains(count: usize) {
+                #[inline(always)]
+                fn run<const N: usize>(
+                    count: usize,
+                    multiply_add: impl Fn($number, $number, $number) -> $number,
+                ) {
+                    let (a, b) = std::hint::black_box(([1.0; N], [1e-9; N]));
+                    let mut sums = [[0.0; N]; 12];
+                    for _ in 0..count / (12 * N) {
+                        for sum in &mut sums {
+                            for i in 0..N {
+                                sum[i] = multiply_add(a[i], b[i], sum[i]);
+                            }
+                        }
+                    }
+                    std::hint::black_box(sums);
+                }
+                #[cfg(target_arch = "x86_64")]
+                {
+                    #[target_feature(enable = "avx512f")]
+                    fn avx512(count: usize) {
+                        run::<$avx512>(count, $number::mul_add);
+                    }
+                    #[target_feature(enable = "avx2,fma")]
+                    fn avx2(count: usize) {
+                        run::<$avx2>(count, $number::mul_add);
+                    }
+                    if is_x86_feature_detected!("avx512f") {
+                        // SAFETY: the processor has them.
+                        return unsafe { avx512(count) };
+                    }
+                    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                        // SAFETY: the processor has them.
+                        return unsafe { avx2(count) };
+                    }
+                }
+                run::<$baseline>(count, |a, b, c| a * b + c);
+            }
+        }
+    };
+}
+
+multiply_add!(f32, 4, 8, 16);
+multiply_add!(f64, 2, 4, 8);
 
 /// A generator good enough for timing: splitmix64.
 struct Numbers(u64);
