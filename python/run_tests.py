@@ -95,8 +95,9 @@ def main(arguments: list[str]) -> int:
         return 0
     if arguments == ["--prepare"]:
         return 0
-    run(newest, "-m", "ruff", "check", "--quiet", HERE)
-    run(newest, "-m", "ruff", "format", "--check", "--quiet", HERE)
+    checked = [HERE, HERE.parent / "bench"]
+    run(newest, "-m", "ruff", "check", "--quiet", *checked)
+    run(newest, "-m", "ruff", "format", "--check", "--quiet", *checked)
     wheel = build(newest)
     for python in (newest, oldest, bare):
         run(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "--force-reinstall", wheel)
