@@ -122,6 +122,8 @@ where
         products::<f64>(2 * 8 * n * d);
         Ok(())
     });
+    let (mut operator, mut c) = (Covariance::new(&matrix, Preprocessing::CENTER)?, Block::zeros(0, 0));
+    race.line("C formed", bytes, move || operator.form(&mut c));
     race.run()?;
     if T::BYTES == f32::BYTES {
         coarse_table(&format!("{title}, in f32"), &matrix, || drop(std::hint::black_box(touch(&values))))?;
@@ -147,6 +149,8 @@ fn coarse_table(title: &str, matrix: &Matrix<'_>, read: impl Fn()) -> Result<(),
             products::<f32>(2 * 8 * x.n_rows() * d);
             Ok(())
         });
+        let (mut operator, mut c) = (Covariance::new(matrix, Preprocessing::CENTER)?, Block::zeros(0, 0));
+        race.line("C formed", bytes, move || operator.form_coarsely(&mut c).map(drop));
     }
     race.run()
 }
