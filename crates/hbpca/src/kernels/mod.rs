@@ -11,6 +11,7 @@ mod dense;
 mod lanes;
 mod level;
 pub(crate) mod narrow;
+mod pack;
 mod panel;
 #[cfg(test)]
 mod plain;

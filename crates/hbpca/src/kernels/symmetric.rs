@@ -11,7 +11,8 @@
 
 use std::sync::atomic::{Ordering, compiler_fence};
 
-use super::lanes::{Arithmetic, Kernel, LINE, Lanes};
+use super::lanes::{Arithmetic, Kernel, Lanes};
+use super::pack::{Ahead, Rows};
 use super::{Level, RowWeights};
 use crate::matrix::{Dense, Real};
 
@@ -25,10 +26,6 @@ const RUN: usize = 32;
 pub(crate) const ADDITIONS: usize = RUN + MOST_ROWS / RUN;
 /// Bytes of a packed block at most: it stays in the second-level cache.
 const BLOCK_BYTES: usize = 800 << 10;
-/// Bytes of rows at most that are fetched ahead: they come to lie beside the packed block. Wider rows, with more to multiply, hardly
-/// wait for memory.
-const AHEAD_BYTES: usize = 128 << 10;
-
 /// One triangle of a d×d sum, tile by tile, and room for packed rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Triangle<A> {
@@ -197,9 +194,9 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Add<'_, T, A> {
             // Plain loops: the body of a closure would not be compiled for the level.
             let mut sum = sums.as_mut_ptr();
             for tile in &*tiles {
-                ahead.fetch::<L>();
                 // SAFETY: panels hold `count` rows of their registers; tiles lie within panels, their sums side by side.
                 unsafe {
+                    ahead.fetch::<L>();
                     let at = |panel: Panel| packed.as_ptr().add(panel.first * L::N * count);
                     let left =
                         Operand { from: at(tile.left).add(tile.skip * L::N), stride: tile.left.width * L::N };
@@ -216,80 +213,6 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Add<'_, T, A> {
                     }
                     sum = sum.add(tile.registers() * L::N * narrow::<L>());
                 }
-            }
-        }
-    }
-}
-
-/// Rows from `first` on, as many as there are roots of weights.
-struct Rows<'a, T: Real, A> {
-    x: &'a Dense<'a, T>,
-    first: usize,
-    roots: &'a [A],
-}
-
-impl<T: Real, A: Real> Rows<'_, T, A> {
-    /// Writes √w(x − shift) of W registers of columns from the `column`-th on.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Lanes`]; `shift` is d long, rounded up to whole registers, and the registers lie within that.
-    #[inline(always)]
-    unsafe fn pack<L: Lanes<Number = A>, const W: usize>(&self, register: usize, shift: &[A], to: &mut [A]) {
-        let (d, from) = (self.x.n_cols(), register * L::N);
-        assert_eq!(to.len(), self.roots.len() * W * L::N);
-        let whole = from + W * L::N <= d;
-        let mut to = to.as_mut_ptr();
-        // SAFETY: the caller's promise; only whole registers of a row are read without a mask.
-        unsafe {
-            let zero = L::splat(A::default());
-            let mask = L::mask(d % L::N);
-            let mut mu = [zero; W];
-            for i in 0..W {
-                mu[i] = L::load(shift.as_ptr().add(from + i * L::N));
-            }
-            for (r, root) in self.roots.iter().enumerate() {
-                let row = self.x.row(self.first + r).as_ptr().add(from);
-                let root = L::splat(*root);
-                for i in 0..W {
-                    let x = if whole || i + 1 < W {
-                        T::load::<L>(row.add(i * L::N))
-                    } else {
-                        T::load_masked::<L>(row.add(i * L::N), mask)
-                    };
-                    L::store(to.add(i * L::N), L::fma(root, L::sub(x, mu[i]), zero));
-                }
-                to = to.add(W * L::N);
-            }
-        }
-    }
-}
-
-/// The rows of the next block, fetched while the present one is multiplied: a few cache lines with each tile.
-struct Ahead<T> {
-    at: *const T,
-    end: *const T,
-    lines: usize,
-}
-
-impl<T: Real> Ahead<T> {
-    fn new(x: &Dense<'_, T>, first: usize, rows: usize, n_tiles: usize) -> Self {
-        let values = x.values();
-        let [at, end] = [first, first + rows].map(|row| (row * x.stride()).min(values.len()));
-        let bytes = (end - at) * T::BYTES;
-        let lines = if bytes <= AHEAD_BYTES { bytes.div_ceil(LINE).div_ceil(n_tiles) } else { 0 };
-        let [at, end] = [at, end].map(|at| values.as_ptr().wrapping_add(at));
-        Self { at, end, lines }
-    }
-
-    /// Fetches the share of a tile.
-    #[inline(always)]
-    fn fetch<L: Lanes>(&mut self) {
-        for _ in 0..self.lines {
-            if self.at < self.end {
-                // SAFETY: any address may be asked for.
-                unsafe { L::prefetch(self.at) };
-                self.at = self.at.wrapping_add(LINE / T::BYTES);
             }
         }
     }

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, MatMut, MatRef, Par};
 
+use super::kept::Kept;
 use super::sum::Prepared;
 use crate::kernels::{self, RowWeights, Triangle};
 use crate::matrix::{Dense, Matrix, Real, RowMap};
@@ -33,10 +34,6 @@ const ROWS_PER_CHUNK: usize = 1024;
 const MOST_CHUNKS: usize = 16;
 /// Numbers in all workers' sums together (512 MiB): where d is large, fewer threads share the work.
 const MOST_NUMBERS: usize = 1 << 26;
-/// Columns that vanish are left out of so many at least,
-const LEAST_COLUMNS: usize = 200;
-/// and where they are one in so many.
-const LEAST_SHARE: usize = 16;
 /// Rows copied together at a time, without the columns that vanish: they stay in the second-level cache.
 const ROWS_TOGETHER: usize = 128;
 /// Whole numbers up to this have products that add up exactly in f32, over as many rows as the kernel takes at a time.
@@ -92,40 +89,6 @@ fn single_rounding(map: &RowMap, n: usize) -> Option<f64> {
     let all_fit = map.scale().map_or_else(|| fits(&1.0), |scale| scale.iter().all(fits));
     let unit = f64::from(f32::EPSILON) / 2.0;
     all_fit.then_some((kernels::TRIANGLE_ADDITIONS + 6) as f64 * unit * moment)
-}
-
-/// The columns that do not vanish.
-struct Kept {
-    runs: Vec<Range<usize>>,
-    len: usize,
-}
-
-impl Kept {
-    /// Nothing where copying them together, a few per cent of the time, would hardly pay.
-    fn of(map: &RowMap, d: usize) -> Option<Self> {
-        let vanishing = map.vanishing();
-        if d < LEAST_COLUMNS || vanishing.len() * LEAST_SHARE < d || vanishing.len() == d {
-            return None;
-        }
-        let starts = std::iter::once(0).chain(vanishing.iter().map(|j| j + 1));
-        let ends = vanishing.iter().copied().chain([d]);
-        let runs = starts.zip(ends).map(|(start, end)| start..end).filter(|run| !run.is_empty()).collect();
-        Some(Self { runs, len: d - vanishing.len() })
-    }
-
-    fn gather<T: Copy>(&self, row: &[T], to: &mut Vec<T>) {
-        self.runs.iter().for_each(|run| to.extend_from_slice(&row[run.clone()]));
-    }
-
-    /// The d×d matrix `c` += the smaller one of the kept columns.
-    fn spread(&self, small: &Block, c: &mut Block) {
-        let d = c.d();
-        let columns: Vec<usize> = self.runs.iter().cloned().flatten().collect();
-        for (row, i) in small.values().chunks_exact(self.len).zip(&columns) {
-            let c = &mut c.values_mut()[i * d..(i + 1) * d];
-            row.iter().zip(&columns).for_each(|(value, j)| c[*j] += value);
-        }
-    }
 }
 
 /// How many chunks the rows are cut into, and how many workers share them.

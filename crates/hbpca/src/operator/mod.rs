@@ -10,6 +10,7 @@ mod form;
 mod fused;
 mod gram;
 mod in_arithmetic;
+mod kept;
 mod sharded;
 mod streamed;
 mod sum;
