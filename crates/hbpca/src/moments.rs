@@ -54,11 +54,12 @@ impl Moments {
     pub fn of(matrix: &Matrix<'_>, weights: Option<&[f64]>) -> Result<Self, Error> {
         check_columns(matrix.n_cols())?;
         let statistics = ColumnStatistics::gather(matrix, weights, &CancelToken::default())?;
-        let map = Preprocessing::CENTER.row_map_of_these(&statistics);
+        let map = Preprocessing::CENTER.row_map(&statistics);
         let mut operator = match weights {
             None => Covariance::with_map(matrix, map),
             Some(weights) => Covariance::with_map_and_weights(matrix, map, weights)?,
-        };
+        }
+        .knowing(&statistics);
         let mut scatter = Block::zeros(0, 0);
         operator.form(&mut scatter)?;
         scatter.scale(statistics.weight());

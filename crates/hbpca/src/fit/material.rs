@@ -64,8 +64,8 @@ impl<'m> InMemory<'m> {
                 Some(known) => known,
                 None => ColumnStatistics::gather(matrix, weights, cancel)?,
             };
-            let map = preprocessing.row_map_of_these(&statistics);
-            (map, statistics.weight(), Some(statistics).filter(|_| session.keeps()))
+            let map = preprocessing.row_map(&statistics);
+            (map, statistics.weight(), Some(statistics))
         } else {
             let (weight, moment) = weight_and_moment(matrix, weights, cancel)?;
             (RowMap::of_rows_as_they_are(moment), weight, None)
@@ -75,6 +75,11 @@ impl<'m> InMemory<'m> {
             Some(weights) => Covariance::with_map_and_weights(matrix, map, weights)?,
         }
         .abandoned_by(cancel);
+        let operator = match &statistics {
+            Some(statistics) => operator.knowing(statistics),
+            None => operator,
+        };
+        let statistics = statistics.filter(|_| session.keeps());
         Ok(Self { matrix, operator, weight, statistics })
     }
 

@@ -8,13 +8,13 @@ use crate::matrix::{Dense, Real};
 const AHEAD_BYTES: usize = 128 << 10;
 
 /// Rows from `first` on, as many as there are roots of weights.
-pub(super) struct Rows<'a, T: Real, A> {
+pub(super) struct Source<'a, T: Real, A> {
     pub(super) x: &'a Dense<'a, T>,
     pub(super) first: usize,
     pub(super) roots: &'a [A],
 }
 
-impl<T: Real, A: Real> Rows<'_, T, A> {
+impl<T: Real, A: Real> Source<'_, T, A> {
     /// Writes √w(x − shift) of W registers of columns from the `register`-th on.
     ///
     /// # Safety

@@ -13,8 +13,8 @@ use crate::matrix::Real;
 
 /// Most rows in a block.
 pub(super) const BLOCK: usize = 48;
-/// Bytes of V taken at a time by the dots: with the rows' own lines they stay in the first-level cache. Fewer with fewer registers:
-/// panels are half as wide then, and so are the caches of such processors.
+/// Bytes of V taken at a time by the dots: with the rows' own lines they stay in the first-level cache. With fewer
+/// registers panels are half as wide, and half of it holds one of 784 columns in f32.
 const fn tile_bytes<L: Lanes>() -> usize {
     if L::REGISTERS >= 32 { 24 << 10 } else { 13 << 10 }
 }

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::lanes::{Arithmetic, Kernel, Lanes};
+use super::lanes::{Arithmetic, Kernel, LINE, Lanes};
 use super::{Level, RowWeights};
 use crate::matrix::{Dense, Real};
 
@@ -147,7 +147,11 @@ impl<T: Real, const WEIGHTED: bool> Run<'_, T, WEIGHTED> {
                 mean[j] = L::fma(mean[j], L::splat(inverse), zero);
             }
             for row in 0..n {
-                L::prefetch(start.wrapping_add((row + n) * stride + first * L::N));
+                for line in 0..(WIDE * L::N * T::BYTES).div_ceil(LINE) {
+                    L::prefetch(
+                        start.wrapping_add((row + n) * stride + first * L::N + line * (LINE / T::BYTES)),
+                    );
+                }
                 let w = L::splat(if WEIGHTED { weights.of(row) } else { 1.0 });
                 for j in 0..WIDE {
                     let deviation = L::sub(L::sub(load(row, j), pivot[j]), mean[j]);

@@ -12,8 +12,9 @@
 use std::sync::atomic::{Ordering, compiler_fence};
 
 use super::lanes::{Arithmetic, Kernel, Lanes};
-use super::pack::{Ahead, Rows};
+use super::pack::{Ahead, Source};
 use super::{Level, RowWeights};
+use crate::Block;
 use crate::matrix::{Dense, Real};
 
 /// Rows of a packed block: so much of a panel (24 KiB) stays in the first-level cache. Products of whole numbers up to 255 add up
@@ -26,9 +27,11 @@ const RUN: usize = 32;
 pub(crate) const ADDITIONS: usize = RUN + MOST_ROWS / RUN;
 /// Bytes of a packed block at most: it stays in the second-level cache.
 const BLOCK_BYTES: usize = 800 << 10;
+
 /// One triangle of a d×d sum, tile by tile, and room for packed rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Triangle<A> {
+    d: usize,
     tiles: Vec<Tile>,
     sums: Vec<f64>,
     packed: Vec<A>,
@@ -61,6 +64,7 @@ impl<A: Arithmetic> Triangle<A> {
         shift: Option<&[f64]>,
     ) {
         assert!(rows.end <= x.n_rows() && shift.is_none_or(|shift| shift.len() == x.n_cols()));
+        assert!(self.tiles.is_empty() || self.d == x.n_cols(), "a triangle is of one d");
         A::run(level, Add { x, rows, weights, shift, triangle: self });
     }
 
@@ -69,18 +73,20 @@ impl<A: Arithmetic> Triangle<A> {
         if self.sums.is_empty() {
             self.clone_from(other);
         } else {
+            assert!(other.sums.is_empty() || self.d == other.d, "a triangle is of one d");
             self.sums.iter_mut().zip(&other.sums).for_each(|(sum, other)| *sum += other);
         }
     }
 
-    /// Adds the triangle to both halves of the d×d matrix `c`.
-    pub(crate) fn add_to(&self, d: usize, c: &mut [f64]) {
-        self.add_to_at(Level::best(), d, c);
+    /// Adds the triangle to both halves of the square matrix `c`, its columns to those named of `c`.
+    pub(crate) fn add_to(&self, columns: &[usize], c: &mut Block) {
+        self.add_to_at(Level::best(), columns, c);
     }
 
     /// [`add_to`](Self::add_to) where the rows were added with the instructions of `level`.
-    pub(super) fn add_to_at(&self, level: Level, d: usize, c: &mut [f64]) {
-        A::run(level, Unpack { triangle: self, d, c });
+    pub(super) fn add_to_at(&self, level: Level, columns: &[usize], c: &mut Block) {
+        assert!(self.tiles.is_empty() || self.d == columns.len(), "one place for each column");
+        A::run(level, Unpack { triangle: self, columns, c });
     }
 }
 
@@ -159,8 +165,9 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Add<'_, T, A> {
         let (padded, largest) = (d.next_multiple_of(L::N), WIDE * L::N * narrow::<L>());
         let block = (BLOCK_BYTES / (padded * A::BYTES)).clamp(8, MOST_ROWS);
         let panels = panels::<L>(d);
-        let Triangle { tiles, sums, packed } = &mut *self.triangle;
+        let Triangle { d: known, tiles, sums, packed } = &mut *self.triangle;
         if tiles.is_empty() {
+            *known = d;
             *tiles = tiles_of::<L>(d);
             let registers: usize = tiles.iter().map(Tile::registers).sum();
             sums.resize(registers * L::N * narrow::<L>(), 0.0);
@@ -179,7 +186,7 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Add<'_, T, A> {
                 roots[r] = A::from_f64(self.weights.of(start + r).sqrt());
             }
             for panel in &panels {
-                let rows = Rows { x: self.x, first: start, roots: &roots[..count] };
+                let rows = Source { x: self.x, first: start, roots: &roots[..count] };
                 let to = &mut packed[panel.first * L::N * count..][..panel.width * L::N * count];
                 // SAFETY: rows have d values, the shift d rounded up to whole registers.
                 unsafe {
@@ -293,8 +300,8 @@ unsafe fn add_run<L: Lanes, const W: usize, const G: usize>(
 
 struct Unpack<'a, A> {
     triangle: &'a Triangle<A>,
-    d: usize,
-    c: &'a mut [f64],
+    columns: &'a [usize],
+    c: &'a mut Block,
 }
 
 impl<A: Arithmetic> Kernel<A> for Unpack<'_, A> {
@@ -302,17 +309,18 @@ impl<A: Arithmetic> Kernel<A> for Unpack<'_, A> {
 
     #[inline(always)]
     unsafe fn run<L: Lanes<Number = A>>(self) {
-        let Self { triangle, d, c } = self;
+        let Self { triangle, columns, c } = self;
+        let (d, c) = (c.d(), c.values_mut());
         let mut sums = &*triangle.sums;
         for tile in &triangle.tiles {
             let height = tile.registers() * L::N;
             let (sum, others) = sums.split_at(height * narrow::<L>());
             sums = others;
-            let (first, columns) =
+            let (lower, right) =
                 ((tile.left.first + tile.skip) * L::N, tile.right.first * L::N + tile.column);
-            for (j, column) in (columns..d).zip(sum.chunks_exact(height)) {
+            for (&j, column) in columns[right..].iter().zip(sum.chunks_exact(height)) {
                 // Entries above the diagonal of a tile are those of its mirror image.
-                for (i, value) in (first..d).zip(column).filter(|(i, _)| *i >= j) {
+                for (&i, value) in columns[lower..].iter().zip(column).filter(|(i, _)| **i >= j) {
                     c[i * d + j] += value;
                     if i != j {
                         c[j * d + i] += value;

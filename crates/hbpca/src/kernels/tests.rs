@@ -6,6 +6,7 @@
 
 use super::symmetric::Triangle;
 use super::{Arithmetic, Level, RowSet, RowWeights, csr, dense, narrow, plain, summary, tall};
+use crate::Block;
 use crate::matrix::{Csr, Dense, Real};
 
 /// 2γₘ for sums of m terms, each with the roundings of two products and a weight.
@@ -361,8 +362,9 @@ fn check_triangle<T: Real, A: Arithmetic + Coarseness>(level: Level, d: usize, n
     for rows in [rows.start..cut, cut..rows.end] {
         triangle.add_rows_at(level, &x, rows, RowWeights(weights.as_deref()), shift.as_deref());
     }
-    let mut got = vec![1.0; d * d];
-    triangle.add_to_at(level, d, &mut got);
+    let mut got = Block::from_values(d, d, vec![1.0; d * d]).unwrap();
+    triangle.add_to_at(level, &(0..d).collect::<Vec<_>>(), &mut got);
+    let got = got.values();
     let rounding = tolerance(rows.len() + 6) * A::EPSILON_RATIO;
     for i in 0..d {
         for j in 0..d {

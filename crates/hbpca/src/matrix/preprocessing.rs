@@ -84,17 +84,7 @@ impl Preprocessing {
             let shifted = shift.as_ref().map_or(0.0, |s| s[j] * s[j]);
             uncentred += (variance[j] + mean * mean + shifted) * inverse_square;
         }
-        RowMap { shift, scale, total_variance, uncentred, vanishing: Vec::new() }
-    }
-
-    /// The same for no other rows than those the statistics are of: such a map knows which columns vanish.
-    pub(crate) fn row_map_of_these(self, statistics: &ColumnStatistics) -> RowMap {
-        let map = self.row_map(statistics);
-        let subtracted = |j: usize| map.shift.as_ref().map_or(0.0, |shift| shift[j]);
-        let extremes = statistics.min().iter().zip(statistics.max()).enumerate();
-        let vanishing =
-            extremes.filter(|(j, (lo, hi))| lo == hi && **lo == subtracted(*j)).map(|(j, _)| j).collect();
-        RowMap { vanishing, ..map }
+        RowMap { shift, scale, total_variance, uncentred }
     }
 }
 
@@ -105,13 +95,12 @@ pub struct RowMap {
     scale: Option<Vec<f64>>,
     total_variance: f64,
     uncentred: f64,
-    vanishing: Vec<usize>,
 }
 
 impl RowMap {
     /// Rows as they are, whose ‖x‖² have the given mean.
     pub(crate) fn of_rows_as_they_are(moment: f64) -> Self {
-        Self { shift: None, scale: None, total_variance: moment, uncentred: moment, vanishing: Vec::new() }
+        Self { shift: None, scale: None, total_variance: moment, uncentred: moment }
     }
 
     /// μ, or nothing where nothing is subtracted.
@@ -134,15 +123,12 @@ impl RowMap {
         self.total_variance
     }
 
-    /// Columns, in ascending order, that are known to hold nothing but μ and are zero in every row a.
-    pub(crate) fn vanishing(&self) -> &[usize] {
-        &self.vanishing
-    }
-
-    /// The same, knowing nothing of columns that vanish.
-    #[cfg(test)]
-    pub(crate) fn without_vanishing(&self) -> Self {
-        Self { vanishing: Vec::new(), ..self.clone() }
+    /// Columns, in ascending order, that hold nothing but μ in the rows that `statistics` are of: where a row has any weight they are
+    /// zero in a.
+    pub(crate) fn vanishing(&self, statistics: &ColumnStatistics) -> Vec<usize> {
+        let subtracted = |j: usize| self.shift.as_ref().map_or(0.0, |shift| shift[j]);
+        let holds_only = |j: usize, x: f64| statistics.min()[j] == x && statistics.max()[j] == x;
+        (0..statistics.mean().len()).filter(|&j| holds_only(j, subtracted(j))).collect()
     }
 
     /// The same μ, with D = I.

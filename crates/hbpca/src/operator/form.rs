@@ -6,7 +6,8 @@
 //! cancellation; a shift m other than the mean adds (s/n − m)(s/n − m)ᵀ. Compressed rows are spread out and left to a library's
 //! triangular product.
 //!
-//! Columns that hold nothing but what is subtracted from them (the margins of pictures) are left out: Σ aaᵀ is zero there.
+//! Columns that are known to hold nothing but what is subtracted from them (the margins of pictures) are left out where they are many
+//! enough: Σ aaᵀ is zero there.
 //!
 //! Other f32 rows can be multiplied in f32, too, with rounding that [`form_coarsely`] bounds. They are centred by m̂ = fl(μ), which
 //! leaves every difference a relative error of u only, and Σ(x − m̂)(x − m̂)ᵀ/n less δδᵀ, δ = μ − m̂, is the sum about μ: a μ that f32
@@ -186,7 +187,7 @@ fn form_exactly<T: Real>(operator: &Prepared<'_>, x: &Dense<'_, T>, c: &mut Bloc
             *c = about_mean as f64 / (n as f64).powi(2) + off[i] * off[j];
         }
     }
-    for &j in operator.map.vanishing() {
+    for &j in operator.vanishing {
         (0..d).for_each(|i| (c.values_mut()[i * d + j], c.values_mut()[j * d + i]) = (0.0, 0.0));
     }
     true
@@ -210,7 +211,7 @@ fn sum_triangles<T: Real, A: crate::kernels::Arithmetic>(
     c: &mut Block,
     fit: &(dyn Fn(Range<usize>) -> bool + Sync),
 ) -> bool {
-    let (n, kept) = (x.n_rows(), Kept::of(operator.map, x.n_cols()));
+    let (n, kept) = (x.n_rows(), Kept::of(operator.vanishing, x.n_cols()));
     let d = kept.as_ref().map_or(x.n_cols(), |kept| kept.len);
     let shift_of_kept: Option<Vec<f64>> = kept.as_ref().zip(shift).map(|(kept, shift)| {
         let mut gathered = Vec::with_capacity(d);
@@ -254,14 +255,7 @@ fn sum_triangles<T: Real, A: crate::kernels::Arithmetic>(
         },
         |_, triangle| total.merge(triangle),
     );
-    match kept {
-        None => total.add_to(d, c.values_mut()),
-        Some(kept) => {
-            let mut small = Block::zeros(d, d);
-            total.add_to(d, small.values_mut());
-            kept.spread(&small, c);
-        }
-    }
+    total.add_to(&kept.map_or_else(|| (0..d).collect(), |kept| kept.columns()), c);
     all_fit.into_inner()
 }
 
@@ -382,45 +376,77 @@ mod tests {
         }
     }
 
+    /// Every fifth column and the last ones hold one number, up to 2 units; the others whole numbers of units.
+    fn with_margins(n: usize, d: usize, unit: f32) -> Vec<f32> {
+        let value = |l: usize, j: usize| {
+            if is_margin(j, d) { j % 3 } else { (l * 31 + j * j * 17 + l * j) % 256 }
+        };
+        (0..n * d).map(|at| value(at / d, at % d) as f32 * unit).collect()
+    }
+
+    fn is_margin(j: usize, d: usize) -> bool {
+        j % 5 == 0 || j >= d - d / 10
+    }
+
     #[test]
     fn columns_that_hold_one_number_are_left_out() {
-        let (n, d) = (700, 210);
-        // Every fifth column and the last twenty hold one number; whole numbers or not, weights or not.
-        let constant = |j: usize| j % 5 == 0 || j >= 190;
-        let value =
-            |l: usize, j: usize| if constant(j) { j % 3 } else { (l * 31 + j * j * 17 + l * j) % 256 };
+        let n = 700;
         let weights: Vec<f64> = (0..n).map(|l| (l % 4) as f64).collect();
-        for unit in [1.0_f32, 0.3] {
-            let values: Vec<f32> = (0..n * d).map(|at| value(at / d, at % d) as f32 * unit).collect();
-            let x: Matrix = Dense::new(values, n, d).unwrap().into();
+        // Enough columns to leave some out, and too few; small whole numbers, and others; both precisions.
+        for (d, unit, double) in [210, 50].into_iter().flat_map(|d| {
+            [1.0_f32, 0.3].into_iter().flat_map(move |unit| [false, true].map(|double| (d, unit, double)))
+        }) {
+            let values = with_margins(n, d, unit);
+            let x: Matrix = if double {
+                Dense::new(values.iter().map(|x| f64::from(*x)).collect::<Vec<_>>(), n, d).unwrap().into()
+            } else {
+                Dense::new(values, n, d).unwrap().into()
+            };
             for preprocessing in EVERY {
                 for weights in [None, Some(&weights[..])] {
                     let operator = operator(&x, preprocessing, weights);
                     let prepared = operator.prepared();
-                    let kept = Kept::of(prepared.map, d).expect("a quarter of the columns vanish");
-                    let zeros = (0..d).filter(|j| constant(*j) && j % 3 == 0).count();
-                    let left_out = if prepared.map.shift().is_some() {
-                        (0..d).filter(|j| constant(*j)).count()
-                    } else {
-                        zeros
-                    };
-                    assert_eq!(kept.len, d - left_out);
-                    let other = operator.map().without_vanishing();
+                    let shifted = prepared.map.shift().is_some();
+                    let left_out = (0..d).filter(|j| is_margin(*j, d) && (shifted || j % 3 == 0));
+                    assert_eq!(prepared.vanishing, left_out.collect::<Vec<_>>());
+                    let kept = Kept::of(prepared.vanishing, d).map(|kept| kept.len);
+                    assert_eq!(kept, (d == 210).then(|| d - prepared.vanishing.len()));
                     let [mut c, mut all, mut coarse] = std::array::from_fn(|_| Block::zeros(0, 0));
                     form(&prepared, &mut c);
-                    form(&Prepared { map: &other, ..prepared }, &mut all);
+                    form(&Prepared { vanishing: &[], ..prepared }, &mut all);
                     let largest = all.values().iter().fold(0.0_f64, |most, c| most.max(c.abs()));
+                    let rounding = n as f64 * f64::EPSILON * largest;
                     for (a, b) in c.values().iter().zip(all.values()) {
-                        assert!((a - b).abs() <= n as f64 * f64::EPSILON * largest, "{a} {b}");
+                        assert!((a - b).abs() <= rounding, "{a} {b}");
                     }
-                    let bound = form_coarsely(&prepared, &mut coarse).unwrap_or(0.0)
-                        + n as f64 * f64::EPSILON * largest;
+                    let bound = form_coarsely(&prepared, &mut coarse).unwrap_or(0.0) + rounding;
                     for (a, b) in coarse.values().iter().zip(all.values()) {
                         assert!((a - b).abs() <= bound, "{a} {b}");
                     }
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_map_found_elsewhere_leaves_out_nothing() {
+        let (n, d) = (300, 210);
+        let training: Matrix = Dense::new(with_margins(n, d, 0.3), n, d).unwrap().into();
+        let other: Matrix = Dense::new(picture(n, d), n, d).unwrap().into();
+        let operator = Covariance::new(&training, Preprocessing::CENTER).unwrap();
+        let map = operator.map().clone();
+        let mut c = Block::zeros(0, 0);
+        form(&Covariance::with_map(&other, map).prepared(), &mut c);
+        assert!((0..d).all(|j| c.get(j, j) > 0.0));
+    }
+
+    #[test]
+    fn nothing_but_margins_has_no_covariance() {
+        let (n, d) = (300, 210);
+        let x: Matrix = Dense::new(vec![0.7_f32; n * d], n, d).unwrap().into();
+        let mut c = Block::zeros(0, 0);
+        form(&Covariance::new(&x, Preprocessing::CENTER).unwrap().prepared(), &mut c);
+        assert!(c.values().iter().all(|c| *c == 0.0));
     }
 
     /// Kinds of f32 data that single precision may find hard, 700×37: normal numbers at a level, in a unit; few values; one row that

@@ -29,6 +29,8 @@ use crate::{Block, CancelToken, Error, ordered};
 pub struct Covariance<'m> {
     matrix: &'m Matrix<'m>,
     map: RowMap,
+    /// Columns that are zero in every prepared row that counts, as far as that is known.
+    vanishing: Vec<usize>,
     /// Row weights scaled to mean 1, so that Σ over n or |S| rows divides by their number.
     weights: Option<Vec<f64>>,
     cancel: CancelToken,
@@ -40,7 +42,7 @@ impl<'m> Covariance<'m> {
     /// The operator for the rows of `matrix`, prepared as asked; reads the matrix once for its column statistics.
     pub fn new(matrix: &'m Matrix<'m>, preprocessing: Preprocessing) -> Result<Self, Error> {
         let statistics = ColumnStatistics::new(matrix)?;
-        Ok(Self::with_map(matrix, preprocessing.row_map_of_these(&statistics)))
+        Ok(Self::with_map(matrix, preprocessing.row_map(&statistics)).knowing(&statistics))
     }
 
     /// The same with a weight for every row: C = Σwₗaₗaₗᵀ/Σwₗ, means and variances weighted too.
@@ -50,13 +52,20 @@ impl<'m> Covariance<'m> {
         weights: &[f64],
     ) -> Result<Self, Error> {
         let statistics = ColumnStatistics::weighted(matrix, weights)?;
-        Self::with_map_and_weights(matrix, preprocessing.row_map_of_these(&statistics), weights)
+        let operator = Self::with_map_and_weights(matrix, preprocessing.row_map(&statistics), weights)?;
+        Ok(operator.knowing(&statistics))
     }
 
     /// The operator for a map of rows found elsewhere (by another pass, or on other machines).
     pub fn with_map(matrix: &'m Matrix<'m>, map: RowMap) -> Self {
         let (room, scratch) = (OperandRoom::default(), Scratch::default());
-        Self { matrix, map, weights: None, cancel: CancelToken::default(), room, scratch }
+        let cancel = CancelToken::default();
+        Self { matrix, map, vanishing: Vec::new(), weights: None, cancel, room, scratch }
+    }
+
+    /// The same, knowing that the statistics are those of its rows (and weights): columns that vanish are left out of C then.
+    pub(crate) fn knowing(self, statistics: &ColumnStatistics) -> Self {
+        Self { vanishing: self.map.vanishing(statistics), ..self }
     }
 
     /// The same with row weights.
@@ -102,6 +111,7 @@ impl<'m> Covariance<'m> {
         Prepared {
             matrix: self.matrix,
             map: &self.map,
+            vanishing: &self.vanishing,
             weights: self.weights.as_deref(),
             cancel: &self.cancel,
         }

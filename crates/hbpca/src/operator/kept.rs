@@ -2,9 +2,6 @@
 
 use std::ops::Range;
 
-use crate::Block;
-use crate::matrix::RowMap;
-
 /// Columns that vanish are left out of so many at least,
 const LEAST_COLUMNS: usize = 200;
 /// and where they are one in so many.
@@ -18,9 +15,8 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Nothing where copying them together, a few per cent of the time, would hardly pay.
-    pub(super) fn of(map: &RowMap, d: usize) -> Option<Self> {
-        let vanishing = map.vanishing();
+    /// Those of d but for the `vanishing` ones; nothing where copying them together, a few per cent of the time, would hardly pay.
+    pub(super) fn of(vanishing: &[usize], d: usize) -> Option<Self> {
         if d < LEAST_COLUMNS || vanishing.len() * LEAST_SHARE < d || vanishing.len() == d {
             return None;
         }
@@ -35,13 +31,8 @@ impl Kept {
         self.runs.iter().for_each(|run| to.extend_from_slice(&row[run.clone()]));
     }
 
-    /// The d×d matrix `c` += the smaller one of the kept columns.
-    pub(super) fn spread(&self, small: &Block, c: &mut Block) {
-        let d = c.d();
-        let columns: Vec<usize> = self.runs.iter().cloned().flatten().collect();
-        for (row, i) in small.values().chunks_exact(self.len).zip(&columns) {
-            let c = &mut c.values_mut()[i * d..(i + 1) * d];
-            row.iter().zip(&columns).for_each(|(value, j)| c[*j] += value);
-        }
+    /// Their numbers in the matrix.
+    pub(super) fn columns(&self) -> Vec<usize> {
+        self.runs.iter().cloned().flatten().collect()
     }
 }

@@ -27,7 +27,7 @@ impl<'m, C: Communicator> Sharded<'m, C> {
         let first_row = each[..communicator.rank()].iter().map(ColumnStatistics::n_rows).sum();
         let mut total = each[0].clone();
         each[1..].iter().for_each(|statistics| total.merge(statistics));
-        let local = Covariance::with_map(matrix, preprocessing.row_map_of_these(&total));
+        let local = Covariance::with_map(matrix, preprocessing.row_map(&total)).knowing(&total);
         let n_rows = total.n_rows();
         let mut rounding = vec![local.image_rounding() * matrix.n_rows() as f64 / n_rows as f64];
         communicator.all_reduce_sum(&mut rounding)?;

@@ -20,6 +20,8 @@ const SHARE: usize = 1 << 14;
 pub(super) struct Prepared<'a> {
     pub(super) matrix: &'a Matrix<'a>,
     pub(super) map: &'a RowMap,
+    /// Columns, in ascending order, that are known to be zero in every prepared row that counts.
+    pub(super) vanishing: &'a [usize],
     pub(super) weights: Option<&'a [f64]>,
     pub(super) cancel: &'a CancelToken,
 }

@@ -243,7 +243,7 @@ impl<'s> Streamed<'s> {
         let mut room = std::mem::take(&mut self.work.room);
         let operand = self.begin_sum(map, v, &mut room, out)?;
         self.full_pass(statistics, |rows, work| {
-            let prepared = Prepared { matrix: rows, map, weights: None, cancel: &cancel };
+            let prepared = Prepared { matrix: rows, map, vanishing: &[], weights: None, cancel: &cancel };
             work.add(&prepared, operand, arithmetic, out.values_mut());
         })?;
         self.work.room = room;
@@ -282,7 +282,7 @@ impl<'s> Streamed<'s> {
         let Self { reader, pool, work, .. } = self;
         match pool.matrix() {
             Some(matrix) if pool.places(batch, &mut work.places) => {
-                let prepared = Prepared { matrix, map, weights: None, cancel: &cancel };
+                let prepared = Prepared { matrix, map, vanishing: &[], weights: None, cancel: &cancel };
                 let places = std::mem::take(&mut work.places);
                 let n_chunks = prepared.n_chunks(places.len());
                 let (scratch, t_sum) = (&mut work.scratch, &mut work.t_sum);
@@ -296,7 +296,8 @@ impl<'s> Streamed<'s> {
                 let mut runs = std::mem::take(&mut work.runs);
                 runs_of(batch, longest_run(&*reader.source), &mut runs);
                 reader.for_each(Pieces::Runs(&runs), |_, rows| {
-                    let prepared = Prepared { matrix: rows, map, weights: None, cancel: &cancel };
+                    let prepared =
+                        Prepared { matrix: rows, map, vanishing: &[], weights: None, cancel: &cancel };
                     work.add(&prepared, operand, Arithmetic::Double, out.values_mut());
                     cancel.go_on()
                 })?;

@@ -115,7 +115,10 @@ impl CovarianceOperator for Streamed<'_> {
         };
         let mut gathered = guessed.as_ref().map(|_| GatheredStatistics::of_columns(d));
         self.full_pass(gathered.as_mut(), |rows, _| {
-            sums.add(&Prepared { matrix: rows, map: &about, weights: None, cancel: &cancel }, c);
+            sums.add(
+                &Prepared { matrix: rows, map: &about, vanishing: &[], weights: None, cancel: &cancel },
+                c,
+            );
         })?;
         drop(sums);
         mirror(c, 1.0 / n as f64);
