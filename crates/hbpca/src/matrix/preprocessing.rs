@@ -127,7 +127,8 @@ impl RowMap {
     /// zero in a.
     pub(crate) fn vanishing(&self, statistics: &ColumnStatistics) -> Vec<usize> {
         let subtracted = |j: usize| self.shift.as_ref().map_or(0.0, |shift| shift[j]);
-        let holds_only = |j: usize, x: f64| statistics.min()[j] == x && statistics.max()[j] == x;
+        // Nowhere below and nowhere above; not so for NaN.
+        let holds_only = |j: usize, x: f64| statistics.min()[j] >= x && statistics.max()[j] <= x;
         (0..statistics.mean().len()).filter(|&j| holds_only(j, subtracted(j))).collect()
     }
 

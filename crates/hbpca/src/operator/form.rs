@@ -385,7 +385,7 @@ mod tests {
     }
 
     fn is_margin(j: usize, d: usize) -> bool {
-        j % 5 == 0 || j >= d - d / 10
+        j.is_multiple_of(5) || j >= d - d / 10
     }
 
     #[test]
@@ -407,7 +407,7 @@ mod tests {
                     let operator = operator(&x, preprocessing, weights);
                     let prepared = operator.prepared();
                     let shifted = prepared.map.shift().is_some();
-                    let left_out = (0..d).filter(|j| is_margin(*j, d) && (shifted || j % 3 == 0));
+                    let left_out = (0..d).filter(|j| is_margin(*j, d) && (shifted || j.is_multiple_of(3)));
                     assert_eq!(prepared.vanishing, left_out.collect::<Vec<_>>());
                     let kept = Kept::of(prepared.vanishing, d).map(|kept| kept.len);
                     assert_eq!(kept, (d == 210).then(|| d - prepared.vanishing.len()));
