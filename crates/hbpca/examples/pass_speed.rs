@@ -123,7 +123,7 @@ where
         Ok(())
     });
     let (mut operator, mut c) = (Covariance::new(&matrix, Preprocessing::CENTER)?, Block::zeros(0, 0));
-    race.line("C formed", bytes, move || operator.form(&mut c));
+    race.line("C formed", bytes, move || operator.form(&mut c).map(drop));
     race.run()?;
     if T::BYTES == f32::BYTES {
         coarse_table(&format!("{title}, in f32"), &matrix, || drop(std::hint::black_box(touch(&values))))?;

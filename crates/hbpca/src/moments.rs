@@ -61,12 +61,13 @@ impl Moments {
         }
         .knowing(&statistics);
         let mut scatter = Block::zeros(0, 0);
-        operator.form(&mut scatter)?;
+        let rounding = operator.form(&mut scatter)? / operator.total_variance().max(f64::MIN_POSITIVE);
         scatter.scale(statistics.weight());
         let mut moments = Self { statistics, scatter, merges: 0, rounding: 0.0 };
         // Sums of n products, and a mean that is rounded itself: S about it is S + wΔΔᵀ.
         let drift = moments.drift(|j| moments.mean()[j].abs(), moments.weight());
-        moments.rounding = rounding_of_sum(matrix.n_rows()) + 4.0 * f64::EPSILON + drift * drift;
+        moments.rounding =
+            rounding.max(rounding_of_sum(matrix.n_rows())) + 4.0 * f64::EPSILON + drift * drift;
         Ok(moments)
     }
 
@@ -209,9 +210,9 @@ impl CovarianceOperator for Remembered {
     fn passes_to_form(&self) -> u64 {
         1
     }
-    fn form(&mut self, c: &mut Block) -> Result<(), Error> {
+    fn form(&mut self, c: &mut Block) -> Result<f64, Error> {
         c.copy_from(&self.c);
-        Ok(())
+        Ok(self.image_rounding())
     }
 }
 

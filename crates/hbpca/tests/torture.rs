@@ -121,3 +121,8 @@ fn as_many_components_as_columns() {
 fn partial_solves_and_restarts() {
     torture(&problem::large(), 24, 0.8);
 }
+
+#[test]
+fn backgrounds_far_and_near() {
+    torture(&problem::backgrounds(), 90, 0.9);
+}

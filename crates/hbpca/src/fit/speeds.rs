@@ -52,7 +52,7 @@ impl Speeds {
         let double = work / fastest(20, || c.apply(&v, &mut image))?;
         let mut formed = Block::zeros(0, 0);
         let work = (n * d * d / 2) as f64 / threads;
-        let form = work / fastest(4, || c.form(&mut formed))?;
+        let form = work / fastest(4, || c.form(&mut formed).map(|_| ()))?;
         let form_coarsely = work / fastest(4, || c.form_coarsely(&mut formed).map(|_| ()))?;
         // Columns as scattered as those of a text: a few appear in many rows, most in few.
         let (n, d, width) = (10_000, 40_000, 64);

@@ -68,6 +68,8 @@ pub trait Lanes: Copy {
     unsafe fn min(a: Self::V, b: Self::V) -> Self::V;
     /// `a` where a > b, else `b`: a NaN in `a` is passed over.
     unsafe fn max(a: Self::V, b: Self::V) -> Self::V;
+    /// A bit for every lane that is not zero; a NaN is not.
+    unsafe fn nonzero(v: Self::V) -> u32;
     /// The sum of all lanes, in a fixed order.
     unsafe fn sum(v: Self::V) -> Self::Number;
     /// Asks for the cache line of `address`, which may be any address, into the second-level cache: whatever is fetched ahead of
@@ -295,6 +297,14 @@ macro_rules! baseline {
             #[inline(always)]
             unsafe fn max(a: Self::V, b: Self::V) -> Self::V {
                 lanewise!($lanes, i => if a[i] > b[i] { a[i] } else { b[i] })
+            }
+            #[inline(always)]
+            unsafe fn nonzero(v: Self::V) -> u32 {
+                let mut bits = 0;
+                for i in 0..$lanes {
+                    bits |= u32::from(v[i] != 0.0) << i;
+                }
+                bits
             }
             #[inline(always)]
             unsafe fn sum(v: Self::V) -> $number {

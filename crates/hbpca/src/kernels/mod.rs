@@ -15,6 +15,7 @@ mod pack;
 mod panel;
 #[cfg(test)]
 mod plain;
+mod skipping;
 mod stream;
 mod summary;
 mod symmetric;
@@ -35,6 +36,7 @@ pub(crate) use lanes::Arithmetic;
 #[allow(unreachable_pub, reason = "a public trait that users cannot name seals `Real`")]
 pub use lanes::Stored;
 use level::Level;
+pub(crate) use skipping::{PANEL, QUAD, SkippingTriangle};
 pub(crate) use summary::summarise_rows;
 pub(crate) use symmetric::{ADDITIONS as TRIANGLE_ADDITIONS, Triangle};
 

@@ -118,10 +118,10 @@ impl<O: CovarianceOperator> CovarianceOperator for Counted<O> {
         self.operator.passes_to_form()
     }
 
-    fn form(&mut self, c: &mut Block) -> Result<(), Error> {
-        self.operator.form(c)?;
+    fn form(&mut self, c: &mut Block) -> Result<f64, Error> {
+        let rounding = self.operator.form(c)?;
         self.count_forming();
-        Ok(())
+        Ok(rounding)
     }
 
     fn form_coarsely(&mut self, c: &mut Block) -> Result<f64, Error> {

@@ -9,6 +9,8 @@
 //! Columns that are known to hold nothing but what is subtracted from them (the margins of pictures) are left out where they are many
 //! enough: Σ aaᵀ is zero there.
 //!
+//! Where most numbers of a column are the same, most products are left out, whatever rows hold ([`usual`]).
+//!
 //! Other f32 rows can be multiplied in f32, too, with rounding that [`form_coarsely`] bounds. They are centred by m̂ = fl(μ), which
 //! leaves every difference a relative error of u only, and Σ(x − m̂)(x − m̂)ᵀ/n less δδᵀ, δ = μ − m̂, is the sum about μ: a μ that f32
 //! cannot hold is the mean, since minima are numbers of the data.
@@ -23,6 +25,7 @@ use faer::{Accum, MatMut, MatRef, Par};
 
 use super::kept::Kept;
 use super::sum::Prepared;
+use super::usual;
 use crate::kernels::{self, RowWeights, Triangle};
 use crate::matrix::{Dense, Matrix, Real, RowMap};
 use crate::{Block, ordered};
@@ -39,9 +42,11 @@ const MOST_NUMBERS: usize = 1 << 26;
 const ROWS_TOGETHER: usize = 128;
 /// Whole numbers up to this have products that add up exactly in f32, over as many rows as the kernel takes at a time.
 const MOST_EXACT: f64 = 255.0;
+/// How much faster sums in f32 are.
+const SINGLE_SPEED: f64 = 2.0;
 
-/// `c` ← C.
-pub(super) fn form(operator: &Prepared<'_>, c: &mut Block) {
+/// `c` ← C; returns a bound on ‖fl(C) − C‖ where that is not the operator's for its products.
+pub(super) fn form(operator: &Prepared<'_>, c: &mut Block) -> Option<f64> {
     let d = operator.dim();
     *c = Block::zeros(d, d);
     match operator.matrix {
@@ -52,14 +57,16 @@ pub(super) fn form(operator: &Prepared<'_>, c: &mut Block) {
 }
 
 /// `c` ← C from products in f32 where rows are dense f32 numbers in a fitting range; returns a bound on ‖fl(C) − C‖ then. Otherwise,
-/// and for small whole numbers, C is what [`form`] makes of it.
+/// for small whole numbers, and where more is gained by leaving products out, C is what [`form`] makes of it.
 pub(super) fn form_coarsely(operator: &Prepared<'_>, c: &mut Block) -> Option<f64> {
     let n = operator.n_rows();
     let (Matrix::DenseF32(x), Some(rounding)) = (operator.matrix, single_rounding(operator.map, n)) else {
-        form(operator, c);
-        return None;
+        return form(operator, c);
     };
     *c = Block::zeros(x.n_cols(), x.n_cols());
+    if let Some(rounding) = form_skipping(operator, SINGLE_SPEED, c) {
+        return Some(rounding);
+    }
     let exact = operator.weights.is_none() && form_exactly(operator, x, c);
     if !exact {
         sum_triangles::<f32, f32>(operator, x, operator.map.shift(), &mut Vec::new(), c, &|_| true);
@@ -93,18 +100,33 @@ fn single_rounding(map: &RowMap, n: usize) -> Option<f64> {
 }
 
 /// How many chunks the rows are cut into, and how many workers share them.
-fn shares(n: usize, d: usize) -> (usize, usize) {
+pub(super) fn shares(n: usize, d: usize) -> (usize, usize) {
     let n_chunks = 1 << (n / ROWS_PER_CHUNK).clamp(1, MOST_CHUNKS).ilog2();
     (n_chunks, n_chunks.min(rayon::current_num_threads()).min(MOST_NUMBERS / (d * d)).max(1))
 }
 
-fn form_dense<T: Real>(operator: &Prepared<'_>, x: &Dense<'_, T>, c: &mut Block) {
+/// `c` ← C without products that are zero, where these are so many that it is faster than others are at `speed` times that of f64;
+/// returns a bound on ‖fl(C) − C‖ then.
+fn form_skipping(operator: &Prepared<'_>, speed: f64, c: &mut Block) -> Option<f64> {
+    let d = operator.dim();
+    let kept = Kept::of(operator.vanishing, d).map_or(d, |kept| kept.len);
+    let rounding = usual::form(operator, kept, speed, c)?;
+    scale_both_sides(operator.map, c);
+    Some(rounding)
+}
+
+fn form_dense<T: Real>(operator: &Prepared<'_>, x: &Dense<'_, T>, c: &mut Block) -> Option<f64> {
+    let speed = if operator.weights.is_none() && promises_whole(x) { SINGLE_SPEED } else { 1.0 };
+    if let Some(rounding) = form_skipping(operator, speed, c) {
+        return Some(rounding);
+    }
     if operator.weights.is_some() || !form_exactly(operator, x, c) {
         let mut workers = Vec::new();
         sum_triangles::<T, f64>(operator, x, operator.map.shift(), &mut workers, c, &|_| true);
         c.scale(1.0 / operator.n_rows() as f64);
     }
     scale_both_sides(operator.map, c);
+    None
 }
 
 /// `c` ← D⁻¹ `c` D⁻¹.
@@ -171,9 +193,7 @@ fn form_exactly<T: Real>(operator: &Prepared<'_>, x: &Dense<'_, T>, c: &mut Bloc
         sums.iter_mut().zip(&sum).for_each(|(sums, sum)| *sums += *sum as i64); // exact, in any order
         true
     };
-    // The first rows nearly always tell; a late surprise costs the work done until then.
-    let promising = x.row(0).iter().chain(x.row(x.n_rows() / 2)).all(|x| is_whole(*x));
-    if !promising || !sum_triangles::<T, f32>(operator, x, None, &mut Vec::new(), c, &whole) {
+    if !promises_whole(x) || !sum_triangles::<T, f32>(operator, x, None, &mut Vec::new(), c, &whole) {
         c.values_mut().fill(0.0);
         return false;
     }
@@ -191,6 +211,11 @@ fn form_exactly<T: Real>(operator: &Prepared<'_>, x: &Dense<'_, T>, c: &mut Bloc
         (0..d).for_each(|i| (c.values_mut()[i * d + j], c.values_mut()[j * d + i]) = (0.0, 0.0));
     }
     true
+}
+
+/// Whether some rows hold small whole numbers, which nearly always tells; a late surprise costs the work done until then.
+fn promises_whole<T: Real>(x: &Dense<'_, T>) -> bool {
+    x.row(0).iter().chain(x.row(x.n_rows() / 2)).all(|x| is_whole(*x))
 }
 
 /// Whether x is a whole number of at most [`MOST_EXACT`]. Without a branch or a conversion, so that many are asked at once.
@@ -260,9 +285,13 @@ fn sum_triangles<T: Real, A: crate::kernels::Arithmetic>(
 }
 
 /// The same for compressed rows, spread out.
-fn form_compressed(operator: &Prepared<'_>, c: &mut Block) {
+fn form_compressed(operator: &Prepared<'_>, c: &mut Block) -> Option<f64> {
+    if let Some(rounding) = form_skipping(operator, 1.0, c) {
+        return Some(rounding);
+    }
     sum_compressed(operator, &mut Vec::new(), c);
     mirror(c, 1.0 / operator.n_rows() as f64);
+    None
 }
 
 /// The lower triangle of `c` += Σ aaᵀ.

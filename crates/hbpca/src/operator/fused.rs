@@ -201,9 +201,10 @@ impl CovarianceOperator for Covariance<'_> {
         1
     }
 
-    fn form(&mut self, c: &mut Block) -> Result<(), Error> {
-        super::form::form(&self.prepared(), c);
-        self.cancel.go_on()
+    fn form(&mut self, c: &mut Block) -> Result<f64, Error> {
+        let rounding = super::form::form(&self.prepared(), c);
+        self.cancel.go_on()?;
+        Ok(rounding.unwrap_or_else(|| self.image_rounding()))
     }
 
     fn form_coarsely(&mut self, c: &mut Block) -> Result<f64, Error> {

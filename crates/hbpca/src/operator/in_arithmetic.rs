@@ -85,11 +85,11 @@ impl CovarianceOperator for InArithmetic<'_> {
         self.operator.passes_to_form()
     }
 
-    fn form(&mut self, c: &mut Block) -> Result<(), Error> {
+    fn form(&mut self, c: &mut Block) -> Result<f64, Error> {
         match self.always_coarse() {
             None => self.operator.form(c),
             // Its bound is below that of products, which sum over more rows.
-            Some(_) => self.operator.form_coarsely(c).map(|_| ()),
+            Some(_) => self.operator.form_coarsely(c).map(|_| self.image_rounding()),
         }
     }
 
@@ -97,7 +97,6 @@ impl CovarianceOperator for InArithmetic<'_> {
         if self.arithmetic == ArithmeticChoice::Auto {
             return self.operator.form_coarsely(c);
         }
-        self.form(c)?;
-        Ok(self.image_rounding())
+        self.form(c)
     }
 }

@@ -14,6 +14,7 @@ mod kept;
 mod sharded;
 mod streamed;
 mod sum;
+mod usual;
 
 pub use communicator::{Communicator, SingleRank, ThreadRank, thread_ranks};
 pub use counted::{Counted, RowsRead};
@@ -25,6 +26,7 @@ pub(crate) use in_arithmetic::InArithmetic;
 pub use sharded::Sharded;
 pub(crate) use streamed::IN_FLIGHT;
 pub use streamed::Streamed;
+pub(crate) use usual::Usual;
 
 use crate::{Archive, Block, Error};
 
@@ -122,8 +124,8 @@ pub trait CovarianceOperator {
         self.dim().div_ceil(UNITS) as u64
     }
 
-    /// `c` ← C itself, d×d. Without a better way, by products with unit vectors: d/32 passes.
-    fn form(&mut self, c: &mut Block) -> Result<(), Error> {
+    /// `c` ← C itself, d×d; returns a bound on ‖fl(C) − C‖. Without a better way, by products with unit vectors: d/32 passes.
+    fn form(&mut self, c: &mut Block) -> Result<f64, Error> {
         let d = self.dim();
         *c = Block::zeros(d, d);
         let mut image = Block::zeros(d, UNITS.min(d));
@@ -136,13 +138,12 @@ pub trait CovarianceOperator {
                 }
             }
         }
-        Ok(())
+        Ok(self.image_rounding())
     }
 
     /// `c` ← C in the operator's cheaper arithmetic where it has one, in as many passes; returns a bound on ‖fl(C) − C‖.
     fn form_coarsely(&mut self, c: &mut Block) -> Result<f64, Error> {
-        self.form(c)?;
-        Ok(self.image_rounding())
+        self.form(c)
     }
 }
 
@@ -183,7 +184,7 @@ impl<O: CovarianceOperator + ?Sized> CovarianceOperator for &mut O {
     fn passes_to_form(&self) -> u64 {
         (**self).passes_to_form()
     }
-    fn form(&mut self, c: &mut Block) -> Result<(), Error> {
+    fn form(&mut self, c: &mut Block) -> Result<f64, Error> {
         (**self).form(c)
     }
     fn form_coarsely(&mut self, c: &mut Block) -> Result<f64, Error> {

@@ -73,9 +73,12 @@ impl<C: Communicator> CovarianceOperator for Sharded<'_, C> {
         1
     }
 
-    fn form(&mut self, c: &mut Block) -> Result<(), Error> {
-        self.local.form(c)?;
-        c.scale(self.local.n_rows() as f64 / self.n_rows as f64);
-        self.communicator.all_reduce_sum(c.values_mut())
+    fn form(&mut self, c: &mut Block) -> Result<f64, Error> {
+        let share = self.local.n_rows() as f64 / self.n_rows as f64;
+        let mut rounding = [share * self.local.form(c)?];
+        c.scale(share);
+        self.communicator.all_reduce_sum(c.values_mut())?;
+        self.communicator.all_reduce_sum(&mut rounding)?;
+        Ok(rounding[0].max(self.image_rounding()))
     }
 }

@@ -33,7 +33,7 @@ use crate::{Archive, Block, CovarianceOperator, Error, Limits, RowSpectrum};
 
 /// The least tolerance for which C is formed in cheaper arithmetic: what f32 leaves of an eigenvector is rarely below its own unit.
 const LEAST_COARSE_TOL: f64 = f32::EPSILON as f64;
-/// How much of the tolerance the decomposition of C may use up.
+/// How much of the tolerance the decomposition of C may use up, and rounding of which nothing but a bound is known.
 const SHARE_OF_TOL: f64 = 0.01;
 /// Passes of an attempt in cheaper arithmetic that fails: C, what it is worth, and C again.
 const PASSES_OF_ATTEMPT: f64 = 3.0;
@@ -215,12 +215,8 @@ impl Solver for CovarianceSolver {
         }
         let mut c = Block::zeros(0, 0);
         // 1
-        let rounding = if self.coarse && self.max_passes >= PASSES_OF_ATTEMPT {
-            operator.form_coarsely(&mut c)?
-        } else {
-            operator.form(&mut c)?;
-            operator.image_rounding()
-        };
+        let coarse = self.coarse && self.max_passes >= PASSES_OF_ATTEMPT;
+        let rounding = if coarse { operator.form_coarsely(&mut c)? } else { operator.form(&mut c)? };
         self.passes = operator.passes_to_form();
         let trace = operator.total_variance();
         // ‖C‖_F ≤ trace C bounds the rounding of the small product; both eigen-solves are backward stable with the same size.
@@ -229,7 +225,8 @@ impl Solver for CovarianceSolver {
         if !self.pairs_from_krylov(&c, trace, self.image_error)? {
             self.pairs_from_reduction(c, trace, self.image_error)?;
         }
-        if rounding > operator.image_rounding() {
+        let enough = SHARE_OF_TOL * self.tol * ritz_values(&self.vectors, &self.images)[0];
+        if coarse && rounding > operator.image_rounding().max(enough) {
             self.measured = true;
             self.measure(operator)?;
         }

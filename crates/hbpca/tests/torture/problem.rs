@@ -312,3 +312,33 @@ pub fn large() -> Vec<Problem> {
     }
     vary(problems, false)
 }
+
+/// Most numbers are the usual ones of their columns, so that most products are left out of C: a level far from zero, flags of which
+/// each row has one, a few rows that outweigh all others, and rows that are all alike where a sample looks.
+pub fn backgrounds() -> Vec<Problem> {
+    let (n, d) = (700, 45);
+    let mut rng = Xorshift(77);
+    let noise: Vec<f64> = (0..n * d).map(|_| rng.normal()).collect();
+    let drawn = |l: usize, j: usize| (l * 11 % 37..l * 11 % 37 + 4 + l % 6).contains(&j) || j > 42;
+    let flag =
+        |l: usize, j: usize| if j < 40 { f64::from(u8::from(l * l % 40 == j)) } else { noise[l * d + j] };
+    type Number<'a> = (&'static str, &'a dyn Fn(usize, usize) -> f64);
+    let numbers: [Number<'_>; 4] = [
+        ("a level far from zero", &|l, j| 1e3 + if drawn(l, j) { noise[l * d + j] } else { 0.0 }),
+        ("flags", &flag),
+        ("rare spikes", &|l, j| if l % 97 == j { 1e5 * noise[l * d + j] } else { 0.0 }),
+        ("a background that ends", &|l, j| if l < 500 && !drawn(l, j) { -2.0 } else { noise[l * d + j] }),
+    ];
+    let mut problems = Vec::new();
+    for (what, number) in numbers {
+        let rows: Vec<f64> = (0..n * d).map(|at| number(at / d, at % d)).collect();
+        for k in [1, 6] {
+            for storage in Storage::ALL {
+                for preprocessing in PREPARATIONS {
+                    problems.push(Problem::new(what, &rows, d, k, storage, preprocessing));
+                }
+            }
+        }
+    }
+    vary(problems, true)
+}

@@ -2,13 +2,14 @@
 
 use std::arch::asm;
 use std::arch::x86_64::{
-    __m128i, __m256d, __m512d, _MM_HINT_T1, _mm_add_pd, _mm_add_sd, _mm_cvtsd_f64, _mm_loadu_ps,
+    __m128i, __m256d, __m512d, _CMP_NEQ_UQ, _MM_HINT_T1, _mm_add_pd, _mm_add_sd, _mm_cvtsd_f64, _mm_loadu_ps,
     _mm_maskload_ps, _mm_prefetch, _mm_setr_epi32, _mm_unpackhi_pd, _mm256_add_pd, _mm256_castpd256_pd128,
-    _mm256_cvtepi32_epi64, _mm256_cvtps_pd, _mm256_extractf128_pd, _mm256_fmadd_pd, _mm256_loadu_pd,
-    _mm256_loadu_ps, _mm256_maskload_pd, _mm256_maskstore_pd, _mm256_max_pd, _mm256_min_pd, _mm256_set1_pd,
-    _mm256_storeu_pd, _mm256_sub_pd, _mm512_add_pd, _mm512_castps512_ps256, _mm512_cvtps_pd, _mm512_fmadd_pd,
-    _mm512_loadu_pd, _mm512_mask_storeu_pd, _mm512_maskz_loadu_pd, _mm512_maskz_loadu_ps, _mm512_max_pd,
-    _mm512_min_pd, _mm512_reduce_add_pd, _mm512_set1_pd, _mm512_storeu_pd, _mm512_sub_pd,
+    _mm256_cmp_pd, _mm256_cvtepi32_epi64, _mm256_cvtps_pd, _mm256_extractf128_pd, _mm256_fmadd_pd,
+    _mm256_loadu_pd, _mm256_loadu_ps, _mm256_maskload_pd, _mm256_maskstore_pd, _mm256_max_pd, _mm256_min_pd,
+    _mm256_movemask_pd, _mm256_set1_pd, _mm256_storeu_pd, _mm256_sub_pd, _mm512_add_pd,
+    _mm512_castps512_ps256, _mm512_cmp_pd_mask, _mm512_cvtps_pd, _mm512_fmadd_pd, _mm512_loadu_pd,
+    _mm512_mask_storeu_pd, _mm512_maskz_loadu_pd, _mm512_maskz_loadu_ps, _mm512_max_pd, _mm512_min_pd,
+    _mm512_reduce_add_pd, _mm512_set1_pd, _mm512_storeu_pd, _mm512_sub_pd,
 };
 
 use super::super::lanes::{Kernel, Lanes};
@@ -126,6 +127,11 @@ impl Lanes for Avx2 {
     unsafe fn max(a: Self::V, b: Self::V) -> Self::V {
         // SAFETY: see above.
         unsafe { _mm256_max_pd(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn nonzero(v: Self::V) -> u32 {
+        // SAFETY: see above.
+        unsafe { _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_NEQ_UQ>(v, _mm256_set1_pd(0.0))).cast_unsigned() }
     }
     #[inline(always)]
     unsafe fn sum(v: Self::V) -> f64 {
@@ -256,6 +262,11 @@ impl Lanes for Avx512 {
     unsafe fn max(a: Self::V, b: Self::V) -> Self::V {
         // SAFETY: see above.
         unsafe { _mm512_max_pd(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn nonzero(v: Self::V) -> u32 {
+        // SAFETY: see above.
+        unsafe { u32::from(_mm512_cmp_pd_mask::<_CMP_NEQ_UQ>(v, _mm512_set1_pd(0.0))) }
     }
     #[inline(always)]
     unsafe fn sum(v: Self::V) -> f64 {

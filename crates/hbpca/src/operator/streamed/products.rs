@@ -100,7 +100,7 @@ impl CovarianceOperator for Streamed<'_> {
         1
     }
 
-    fn form(&mut self, c: &mut Block) -> Result<(), Error> {
+    fn form(&mut self, c: &mut Block) -> Result<f64, Error> {
         let (n, d) = (self.n_rows(), self.dim());
         let cancel = self.cancel();
         *c = Block::zeros(d, d);
@@ -131,6 +131,6 @@ impl CovarianceOperator for Streamed<'_> {
         };
         let map = self.known_map()?;
         scale_both_sides(&map, c);
-        Ok(())
+        Ok(self.image_rounding())
     }
 }
