@@ -101,11 +101,14 @@ pub(crate) trait Arithmetic: Real {
 
 /// Runs the kernel with the lanes of the level.
 macro_rules! run_at {
-    ($level:ident, $kernel:ident, $baseline:ident, $avx2:ident, $avx512:ident) => {{
+    ($level:ident, $kernel:ident, $baseline:ident, $wide:ident, $avx2:ident, $avx512:ident) => {{
         assert!($level.is_available(), "this processor has no {:?}", $level);
         match $level {
             // SAFETY: the assertion; every processor has the baseline.
             Level::Baseline => unsafe { $baseline::enter($kernel) },
+            #[cfg(test)]
+            // SAFETY: the same.
+            Level::Wide => unsafe { $wide::enter($kernel) },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the assertion.
             Level::Avx2 => unsafe { super::x86::$avx2::enter($kernel) },
@@ -122,7 +125,7 @@ impl Arithmetic for f64 {
     const ROWS_IN_SUM: usize = usize::MAX;
 
     fn run<K: Kernel<Self>>(level: Level, kernel: K) -> K::Output {
-        run_at!(level, kernel, Baseline, Avx2, Avx512)
+        run_at!(level, kernel, Baseline, Wide, Avx2, Avx512)
     }
 }
 
@@ -130,7 +133,7 @@ impl Arithmetic for f32 {
     const ROWS_IN_SUM: usize = 384;
 
     fn run<K: Kernel<Self>>(level: Level, kernel: K) -> K::Output {
-        run_at!(level, kernel, BaselineSingle, Avx2Single, Avx512Single)
+        run_at!(level, kernel, BaselineSingle, WideSingle, Avx2Single, Avx512Single)
     }
 }
 
@@ -185,6 +188,16 @@ pub(crate) struct Baseline;
 #[derive(Clone, Copy)]
 pub(crate) struct BaselineSingle;
 
+/// Eight lanes of f64 and 32 registers, as AVX-512 has them.
+#[cfg(test)]
+#[derive(Clone, Copy)]
+pub(crate) struct Wide;
+
+/// Sixteen lanes of f32.
+#[cfg(test)]
+#[derive(Clone, Copy)]
+pub(crate) struct WideSingle;
+
 /// Applies an expression lane by lane.
 macro_rules! lanewise {
     ($lanes:literal, $i:ident => $lane:expr) => {{
@@ -198,16 +211,16 @@ macro_rules! lanewise {
     }};
 }
 
-/// Both precisions of the baseline.
+/// Lanes in plain arrays.
 macro_rules! baseline {
-    ($($name:ident: $number:ident $lanes:literal),*) => {
+    ($($name:ident: $number:ident $lanes:literal of $registers:literal),*) => {
         $(
         impl Lanes for $name {
             type Number = $number;
                     type V = [$number; $lanes];
             type Mask = usize;
             const N: usize = $lanes;
-            const REGISTERS: usize = 16;
+            const REGISTERS: usize = $registers;
 
             #[inline(never)]
             unsafe fn enter<K: Kernel<$number>>(kernel: K) -> K::Output {
@@ -326,4 +339,6 @@ macro_rules! baseline {
     };
 }
 
-baseline!(Baseline: f64 4, BaselineSingle: f32 8);
+baseline!(Baseline: f64 4 of 16, BaselineSingle: f32 8 of 16);
+#[cfg(test)]
+baseline!(Wide: f64 8 of 32, WideSingle: f32 16 of 32);
