@@ -34,8 +34,12 @@ pub(super) fn choose(matrix: &Matrix<'_>, config: &FitConfig) -> (SolverKind, St
         let size = (side as f64).powi(2) * 8.0 / (1_u64 << 30) as f64;
         return (SolverKind::Krylov, format!("a covariance of {side} columns would need {size:.0} GiB"));
     }
-    let usual = Usual::of(matrix);
-    let mut cost = Cost::new(matrix, usual.as_ref(), config, Speeds::TYPICAL);
+    let mut cost = Cost::new(matrix, None, config, Speeds::TYPICAL);
+    // A look at a sample of the rows, where it could change the verdict.
+    let usual = if cost.decomposition < cost.krylov { Usual::of(matrix) } else { None };
+    if usual.is_some() {
+        cost = Cost::new(matrix, usual.as_ref(), config, Speeds::TYPICAL);
+    }
     let close = cost.krylov < CLEAR * cost.covariance && cost.covariance < CLEAR * cost.krylov;
     if close
         && cost.krylov.min(cost.covariance) > LONG
@@ -57,6 +61,8 @@ struct Cost {
     krylov: f64,
     passes: f64,
     covariance: f64,
+    /// What of `covariance` comes after forming C.
+    decomposition: f64,
     speeds: Speeds,
 }
 
@@ -97,8 +103,9 @@ impl Cost {
         let skipping =
             usual.filter(|_| !wide).map(|usual| (n * usual.cost() / (speeds.form * threads)).max(read));
         let forming = skipping.map_or(form + measuring, |skipping| skipping.min(form + measuring));
-        let covariance = forming + solve + others;
-        Self { krylov: krylov * 1e-9, passes, covariance: covariance * 1e-9, speeds }
+        let [krylov, covariance, decomposition] =
+            [krylov, forming + solve + others, solve + others].map(|nanoseconds| nanoseconds * 1e-9);
+        Self { krylov, passes, covariance, decomposition, speeds }
     }
 
     fn verdict(&self) -> (SolverKind, String) {

@@ -6,11 +6,10 @@
 //! ```
 //!
 //! Pictures have their background, one-hot columns their zeros, however they were shifted and scaled afterwards: of all products that the
-//! triangle of such data consists of, most are zero times something. A tile takes the rows that are left from the bits of both sides. With 4
-//! columns to a bit a fifth of the products of handwritten digits is computed that would be with 24.
+//! triangle of such data consists of, most are zero times something. A tile takes the rows that are left from the bits of both sides: of the
+//! products of handwritten digits 15 % are left with tiles as small as these, 59 % with 24×24.
 //!
-//! A row of a tile is so little work that mispredicted ends of such runs of bits cost a third of the time. Lists of rows, made without
-//! branches from bytes of bits, and wider tiles (12×4) were tried and are slower.
+//! A row of a tile is little work, and where its bits end is not foreseen: a multiply-add takes twice as long as in the plain triangle.
 
 use super::lanes::{Kernel, LINE, Lanes};
 use super::{Arithmetic, Level, RowWeights};

@@ -4,7 +4,7 @@
 //! With the usual values b, y = x − b, σ = (1/n)Σwy and e = σ + b − μ,
 //!
 //! ```text
-//! (1/n)Σ w(x − μ)(x − μ)ᵀ = (1/n)Σ w yyᵀ − σσᵀ + eeᵀ
+//! (1/n)Σ w(x − μ)(x − μ)ᵀ = (1/n)Σ w yyᵀ − σσᵀ + eeᵀ        where the weights' mean is 1
 //! ```
 //!
 //! and [a kernel](SkippingTriangle) leaves out what is zero in Σ w yyᵀ. Little is cancelled: in a column where a share q of the rows is
@@ -185,9 +185,11 @@ pub(super) fn form(operator: &Prepared<'_>, kept: usize, speed: f64, c: &mut Blo
     if before > MOST_CANCELLED * left {
         return None;
     }
+    let surplus = operator.weights.map_or(0.0, |weights| surplus_of(weights));
     for (i, row) in moments.values_mut().chunks_exact_mut(d).enumerate() {
+        let off = surplus * (b[i] - shift(i));
         for (j, c) in row.iter_mut().enumerate() {
-            *c += e[i] * e[j] - sigma[i] * sigma[j];
+            *c += e[i] * e[j] - sigma[i] * sigma[j] + off * (b[j] - shift(j));
         }
     }
     for &j in operator.vanishing {
@@ -198,6 +200,12 @@ pub(super) fn form(operator: &Prepared<'_>, kept: usize, speed: f64, c: &mut Blo
     // at most, and so does eeᵀ together with it.
     let additions = SkippingTriangle::additions(n.div_ceil(n_chunks)) + n_chunks;
     Some(5.0 * rounding_of_sum(additions) * before)
+}
+
+/// How far the mean of the weights is from 1, which it was scaled to: as far as rounding took it, in long sums.
+fn surplus_of(weights: &[f64]) -> f64 {
+    let sum: f64 = weights.chunks(ROWS_AT_ONCE).map(|some| some.iter().map(|w| w - 1.0).sum::<f64>()).sum();
+    sum / weights.len() as f64
 }
 
 /// Adds rows; compressed ones are spread out.
