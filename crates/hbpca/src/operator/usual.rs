@@ -185,7 +185,7 @@ pub(super) fn form(operator: &Prepared<'_>, kept: usize, speed: f64, c: &mut Blo
     if before > MOST_CANCELLED * left {
         return None;
     }
-    let surplus = operator.weights.map_or(0.0, |weights| surplus_of(weights));
+    let surplus = operator.weights.map_or(0.0, surplus_of);
     for (i, row) in moments.values_mut().chunks_exact_mut(d).enumerate() {
         let off = surplus * (b[i] - shift(i));
         for (j, c) in row.iter_mut().enumerate() {
