@@ -316,13 +316,13 @@ pub fn large() -> Vec<Problem> {
 /// Most numbers are the usual ones of their columns, so that most products are left out of C: a level far from zero, flags of which
 /// each row has one, a few rows that outweigh all others, and rows that are all alike where a sample looks.
 pub fn backgrounds() -> Vec<Problem> {
+    type Number<'a> = (&'static str, &'a dyn Fn(usize, usize) -> f64);
     let (n, d) = (700, 45);
     let mut rng = Xorshift(77);
     let noise: Vec<f64> = (0..n * d).map(|_| rng.normal()).collect();
     let drawn = |l: usize, j: usize| (l * 11 % 37..l * 11 % 37 + 4 + l % 6).contains(&j) || j > 42;
     let flag =
         |l: usize, j: usize| if j < 40 { f64::from(u8::from(l * l % 40 == j)) } else { noise[l * d + j] };
-    type Number<'a> = (&'static str, &'a dyn Fn(usize, usize) -> f64);
     let numbers: [Number<'_>; 4] = [
         ("a level far from zero", &|l, j| 1e3 + if drawn(l, j) { noise[l * d + j] } else { 0.0 }),
         ("flags", &flag),
