@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, MatMut, MatRef, Par};
 
+use super::fused::rounding_of_sum;
 use super::kept::Kept;
 use super::sum::Prepared;
 use super::usual;
@@ -290,8 +291,11 @@ fn form_compressed(operator: &Prepared<'_>, c: &mut Block) -> Option<f64> {
         return Some(rounding);
     }
     sum_compressed(operator, &mut Vec::new(), c);
-    mirror(c, 1.0 / operator.n_rows() as f64);
-    None
+    let n = operator.n_rows();
+    mirror(c, 1.0 / n as f64);
+    // Rows are centred before they are multiplied, unlike in products with vectors: means far from zero cost no digits.
+    let (n_chunks, _) = shares(n, operator.dim());
+    Some(rounding_of_sum(n.div_ceil(n_chunks) + n_chunks) * operator.map.total_variance())
 }
 
 /// The lower triangle of `c` += Σ aaᵀ.
