@@ -35,7 +35,7 @@ type Bits = [u64; WORDS];
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SkippingTriangle {
     d: usize,
-    /// Panel i with the panels j ≤ i: the numbers S[i][j], j by j.
+    /// Panel i with the panels j ≤ i: the numbers `S[i][j]`, j by j.
     sums: Vec<f64>,
     /// Σ w(x − usual).
     column_sums: Vec<f64>,

@@ -5,7 +5,6 @@
 //! the twin makes of absolute values.
 
 use super::{Arithmetic, Level, RowSet, RowWeights, csr, dense, narrow, plain, summary, tall};
-use crate::Block;
 use crate::matrix::{Csr, Dense, Real};
 
 mod triangles;

@@ -53,7 +53,7 @@ pub(super) fn form(operator: &Prepared<'_>, c: &mut Block) -> Option<f64> {
     match operator.matrix {
         Matrix::DenseF32(x) => form_dense(operator, x, c),
         Matrix::DenseF64(x) => form_dense(operator, x, c),
-        Matrix::CsrF32(_) | Matrix::CsrF64(_) => form_compressed(operator, c),
+        Matrix::CsrF32(_) | Matrix::CsrF64(_) => Some(form_compressed(operator, c)),
     }
 }
 
@@ -285,17 +285,17 @@ fn sum_triangles<T: Real, A: crate::kernels::Arithmetic>(
     all_fit.into_inner()
 }
 
-/// The same for compressed rows, spread out.
-fn form_compressed(operator: &Prepared<'_>, c: &mut Block) -> Option<f64> {
+/// The same for compressed rows, spread out; returns a bound on ‖fl(C) − C‖.
+fn form_compressed(operator: &Prepared<'_>, c: &mut Block) -> f64 {
     if let Some(rounding) = form_skipping(operator, 1.0, c) {
-        return Some(rounding);
+        return rounding;
     }
     sum_compressed(operator, &mut Vec::new(), c);
     let n = operator.n_rows();
     mirror(c, 1.0 / n as f64);
     // Rows are centred before they are multiplied, unlike in products with vectors: means far from zero cost no digits.
     let (n_chunks, _) = shares(n, operator.dim());
-    Some(rounding_of_sum(n.div_ceil(n_chunks) + n_chunks) * operator.map.total_variance())
+    rounding_of_sum(n.div_ceil(n_chunks) + n_chunks) * operator.map.total_variance()
 }
 
 /// The lower triangle of `c` += Σ aaᵀ.
