@@ -2,17 +2,19 @@
 //!
 //! V and Y are repacked so that the lanes of a register are neighbouring *columns of the data*: a panel of P vectors
 //! holds, for every N columns, P registers side by side, the last ones padded with zeros. A block of rows is read
-//! from memory once and stays in the second-level cache while every panel takes its products
+//! from memory once and stays in the second-level cache while every pair of panels takes its products
 //! ([`panel`](super::panel)) from it.
 
+use std::ops::Range;
+
 use super::lanes::{Arithmetic, Kernel, LINE, Lanes};
-use super::panel::{BLOCK, Panel};
+use super::panel::{BLOCK, Block, Panel, stride, together, widest};
 use super::stream::OneVector;
 use super::{Level, RowSet, RowWeights};
 use crate::matrix::{Dense, Real};
 
-/// Bytes of data in a block of rows: a fraction of any second-level cache, the next block being fetched meanwhile.
-const BLOCK_BYTES: usize = 192 << 10;
+/// Bytes of kept rows in a block. Beside them lie the rows as they were read, the next ones being fetched, V and Y.
+const KEPT_BYTES: usize = 160 << 10;
 
 /// Y += Σ w a(aᵀV) over the rows of one chunk, a = x − shift; V and Y are d×p, row-major. Computes in numbers of type `A`.
 pub(crate) fn sum_dense<T: Real, A: Arithmetic>(
@@ -68,48 +70,97 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Chunk<'_, T, A> {
     unsafe fn run<L: Lanes<Number = A>>(self) {
         let Self { x, rows, weights, shift, v, p, y, scratch } = self;
         let d = x.n_cols();
-        let padded = d.next_multiple_of(L::N);
-        let width = if L::REGISTERS >= 32 { 8 } else { 4 };
-        let [packed_shift, packed_v, packed_y, partial] =
-            carve(scratch, [padded, padded * p, padded * p, BLOCK * width * L::N]);
+        let (padded, stride) = (d.next_multiple_of(L::N), stride::<L>(d));
+        let block_rows = block_rows(stride * A::BYTES).min(rows.len());
+        let panels = Panels::new(p, widest::<L>());
+        // What coarse numbers have added up so far, in f64.
+        let is_coarse = A::ROWS_IN_SUM < rows.len();
+        let gathered = if is_coarse { padded * p * (f64::BYTES / A::BYTES) } else { 0 };
+        let partials = block_rows * widest::<L>() * L::N;
+        let [packed_shift, packed_v, packed_y, gathered, kept, partial] = carve(
+            scratch,
+            [padded, padded * p, padded * p, gathered, stride * block_rows, together::<L>() * partials],
+        );
+        // SAFETY: zeros are zeros in either; a piece begins at a cache line.
+        let (_, gathered, _) = unsafe { gathered.align_to_mut::<f64>() };
         if let Some(shift) = shift {
             packed_shift.iter_mut().zip(shift).for_each(|(to, mu)| *to = A::from_f64(*mu));
         }
-        pack::<L>(v, p, width, packed_v);
-
-        let block_rows = (BLOCK_BYTES / (d * T::BYTES)).clamp(1, BLOCK);
+        pack::<L>(v, panels, packed_v);
         let mut next = RowBlock::gather(x, rows, weights, 0, block_rows);
-        let mut first = 0;
-        let mut in_sum = 0;
+        let (mut first, mut in_sum) = (0, 0);
         while next.len > 0 {
             let block = next;
             first += block.len;
             next = RowBlock::gather(x, rows, weights, first, block_rows);
-            for from in (0..p).step_by(width) {
-                let at = from * padded;
-                let panel = Panel {
+            let (sums, partial) = (packed_y.as_mut_ptr(), partial.as_mut_ptr());
+            let panel = |i: usize| {
+                let vectors = panels.vectors(i);
+                let (at, turn) = (vectors.start * padded, i % together::<L>());
+                Panel {
+                    p: vectors.len(),
+                    v: packed_v[at..].as_ptr(),
+                    y: sums.wrapping_add(at),
+                    partial: partial.wrapping_add(turn * partials),
+                }
+            };
+            for i in (0..panels.n).step_by(together::<L>()) {
+                let last = panels.n - 1;
+                let turns = [panel(i), panel((i + 1).min(last))];
+                let is_last = i + together::<L>() > last;
+                let block = Block {
                     d,
                     rows: &block.rows[..block.len],
-                    weights: &block.weights[..block.len],
-                    // Only the last panel fetches ahead: the block itself must not be driven out before.
-                    next: if from + width >= p { &next.rows[..next.len] } else { &[] },
-                    shift: shift.map(|_| packed_shift.as_ptr()),
-                    v: packed_v[at..].as_ptr(),
-                    y: packed_y[at..].as_mut_ptr(),
-                    partial: partial.as_mut_ptr(),
+                    weights: weights.0.map(|_| &block.weights[..block.len]),
+                    // Only the last panels fetch ahead: the block itself must not be driven out before.
+                    next: if is_last { &next.rows[..next.len] } else { &[] },
+                    shift: packed_shift.as_ptr(),
+                    kept: kept.as_mut_ptr(),
+                    are_kept: i > 0,
                 };
                 // SAFETY: rows are d long; shift is padded to whole registers; V and Y of a panel of P vectors are
-                // P·padded long; `partial` holds BLOCK·width registers, more than block·P.
-                unsafe { panel.add::<L>(width.min(p - from)) };
+                // P·padded long; `kept` and `partial` were made for block_rows rows and the widest panels.
+                unsafe { block.add_to::<L>(&turns[..together::<L>().min(panels.n - i)]) };
             }
             in_sum += block.len;
-            if in_sum >= A::ROWS_IN_SUM {
-                add_packed::<L>(packed_y, p, width, y);
+            if is_coarse && (in_sum + next.len > A::ROWS_IN_SUM || next.len == 0) {
+                for (packed, gathered) in packed_y.chunks_exact(L::N).zip(gathered.chunks_exact_mut(L::N)) {
+                    // SAFETY: both are a register long.
+                    unsafe { L::add_to_f64(gathered.as_mut_ptr(), L::load(packed.as_ptr())) };
+                }
                 packed_y.fill(A::default());
                 in_sum = 0;
             }
         }
-        add_packed::<L>(packed_y, p, width, y);
+        if is_coarse {
+            add_packed::<L, f64>(gathered, panels, y);
+        } else {
+            add_packed::<L, A>(packed_y, panels, y);
+        }
+    }
+}
+
+/// Rows in a block, of so many bytes each when kept. A multiple of the rows that dots take at once.
+fn block_rows(bytes: usize) -> usize {
+    if BLOCK * bytes <= KEPT_BYTES { BLOCK } else { BLOCK / 2 }
+}
+
+/// How p vectors are dealt out to n panels: nearly equal numbers, the larger ones first.
+#[derive(Clone, Copy)]
+struct Panels {
+    p: usize,
+    n: usize,
+}
+
+impl Panels {
+    fn new(p: usize, widest: usize) -> Self {
+        Self { p, n: p.div_ceil(widest) }
+    }
+
+    /// Those of the i-th panel.
+    fn vectors(self, i: usize) -> Range<usize> {
+        let start = |i: usize| i * (self.p / self.n) + i.min(self.p % self.n);
+        start(i)..start(i + 1)
     }
 }
 
@@ -140,16 +191,16 @@ impl<T: Real> RowBlock<T> {
     }
 }
 
-/// V, d×p and row-major, into panels of `width` vectors.
+/// V, d×p and row-major, into panels.
 #[inline(always)]
-fn pack<L: Lanes>(v: &[f64], p: usize, width: usize, packed: &mut [L::Number]) {
+fn pack<L: Lanes>(v: &[f64], panels: Panels, packed: &mut [L::Number]) {
+    let Panels { p, .. } = panels;
     let padded = packed.len() / p;
-    for from in (0..p).step_by(width) {
-        let panel = width.min(p - from);
-        let packed = packed[from * padded..][..panel * padded].chunks_exact_mut(panel * L::N);
+    for panel in (0..panels.n).map(|i| panels.vectors(i)) {
+        let packed = packed[panel.start * padded..panel.end * padded].chunks_exact_mut(panel.len() * L::N);
         for (registers, rows) in packed.zip(v.chunks(L::N * p)) {
             for (lane, row) in rows.chunks_exact(p).enumerate() {
-                for (register, v) in registers.chunks_exact_mut(L::N).zip(&row[from..]) {
+                for (register, v) in registers.chunks_exact_mut(L::N).zip(&row[panel.clone()]) {
                     register[lane] = L::Number::from_f64(*v);
                 }
             }
@@ -159,14 +210,14 @@ fn pack<L: Lanes>(v: &[f64], p: usize, width: usize, packed: &mut [L::Number]) {
 
 /// Y += what such panels hold.
 #[inline(always)]
-fn add_packed<L: Lanes>(packed: &[L::Number], p: usize, width: usize, y: &mut [f64]) {
+fn add_packed<L: Lanes, A: Real>(packed: &[A], panels: Panels, y: &mut [f64]) {
+    let Panels { p, .. } = panels;
     let padded = packed.len() / p;
-    for from in (0..p).step_by(width) {
-        let panel = width.min(p - from);
-        let packed = packed[from * padded..][..panel * padded].chunks_exact(panel * L::N);
+    for panel in (0..panels.n).map(|i| panels.vectors(i)) {
+        let packed = packed[panel.start * padded..panel.end * padded].chunks_exact(panel.len() * L::N);
         for (registers, rows) in packed.zip(y.chunks_mut(L::N * p)) {
             for (lane, row) in rows.chunks_exact_mut(p).enumerate() {
-                for (register, y) in registers.chunks_exact(L::N).zip(&mut row[from..]) {
+                for (register, y) in registers.chunks_exact(L::N).zip(&mut row[panel.clone()]) {
                     *y += register[lane].to_f64();
                 }
             }

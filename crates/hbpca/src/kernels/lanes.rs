@@ -72,6 +72,8 @@ pub trait Lanes: Copy {
     unsafe fn nonzero(v: Self::V) -> u32;
     /// The sum of all lanes, in a fixed order.
     unsafe fn sum(v: Self::V) -> Self::Number;
+    /// The sums of all lanes of each of N registers that lie side by side, in a fixed order.
+    unsafe fn sums(from: *const Self::Number) -> Self::V;
     /// Asks for the cache line of `address`, which may be any address, into the second-level cache: whatever is fetched ahead of
     /// time is more than the first one holds.
     unsafe fn prefetch<T>(address: *const T);
@@ -331,6 +333,11 @@ macro_rules! baseline {
                     half /= 2;
                 }
                 v[0]
+            }
+            #[inline(always)]
+            unsafe fn sums(from: *const $number) -> Self::V {
+                // SAFETY: readable for N registers by the caller's promise.
+                lanewise!($lanes, i => unsafe { Self::sum(Self::load(from.add(i * $lanes))) })
             }
             #[inline(always)]
             unsafe fn prefetch<T>(_address: *const T) {}

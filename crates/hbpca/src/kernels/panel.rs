@@ -1,162 +1,267 @@
-//! One block of rows times one panel of P vectors, everything hot in registers.
+//! One block of rows times one or two panels of vectors, everything hot in registers.
 //!
 //! ```text
 //! dots     s[r][c] = w_r Σ_j a_r[j]·V[j][c]     R rows × P vectors of accumulators, V read once for R rows
 //! update   Y[j][c] += Σ_r s[r][c]·a_r[j]         J registers of columns × P vectors, Y read and written once a block
 //! ```
 //!
-//! Rows are widened and centred in registers, both times. During the update the next block of rows is fetched: the
-//! memory bus works while the arithmetic does.
+//! The first dots widen and centre a row and *keep* it; everything after takes it from there, in whole and aligned
+//! registers. A second panel takes its turn while what the first one used is in the first-level cache: with several
+//! vectors a pass runs out of loads before it runs out of products. The next block of rows is fetched meanwhile, some of
+//! it by the dots, most by the update: the memory bus works while the arithmetic does.
+
+use std::ops::Range;
 
 use super::lanes::{Kernel, LINE, Lanes};
 use crate::matrix::Real;
 
 /// Most rows in a block.
-pub(super) const BLOCK: usize = 48;
-/// Bytes of V taken at a time by the dots: with the rows' own lines they stay in the first-level cache. With fewer
-/// registers panels are half as wide, and half of it holds one of 784 columns in f32.
+pub(super) const BLOCK: usize = 24;
+
+/// Most vectors of a panel.
+pub(super) const fn widest<L: Lanes>() -> usize {
+    if L::REGISTERS >= 32 { 8 } else { 4 }
+}
+
+/// Panels that take turns. Wide ones need no other.
+pub(super) const fn together<L: Lanes>() -> usize {
+    if L::REGISTERS >= 32 { 1 } else { 2 }
+}
+
+/// Bytes of V taken at a time by the dots: with the rows' own lines they stay in the first-level cache.
 const fn tile_bytes<L: Lanes>() -> usize {
     if L::REGISTERS >= 32 { 24 << 10 } else { 13 << 10 }
 }
 
-/// The operands.
-pub(super) struct Panel<'a, T, A> {
+/// From one kept row to the next: whole registers, and an odd number of cache lines, so that rows as long as a power
+/// of two do not all fall into the same few places of a cache.
+pub(super) fn stride<L: Lanes>(d: usize) -> usize {
+    let line = LINE / L::Number::BYTES;
+    (d.next_multiple_of(L::N).div_ceil(line) | 1) * line
+}
+
+/// A block of rows.
+#[derive(Clone, Copy)]
+pub(super) struct Block<'a, T, A> {
     pub(super) d: usize,
     pub(super) rows: &'a [*const T],
-    pub(super) weights: &'a [f64],
+    pub(super) weights: Option<&'a [f64]>,
     /// Rows to fetch meanwhile.
     pub(super) next: &'a [*const T],
-    pub(super) shift: Option<*const A>,
+    /// Taken from every row.
+    pub(super) shift: *const A,
+    /// The rows as they are multiplied, `stride` apart.
+    pub(super) kept: *mut A,
+    /// Whether they have been kept before.
+    pub(super) are_kept: bool,
+}
+
+/// Vectors, and what is summed up for them.
+#[derive(Clone, Copy)]
+pub(super) struct Panel<A> {
+    pub(super) p: usize,
     pub(super) v: *const A,
     pub(super) y: *mut A,
     /// Room for the accumulators of every row between two tiles, then for s.
     pub(super) partial: *mut A,
 }
 
-impl<T: Real, A: Real> Panel<'_, T, A> {
-    /// Y += Σ w a(aᵀV) over the block.
+impl<T: Real, A: Real> Block<'_, T, A> {
+    /// Y += Σ w a(aᵀV) over the block for one panel, or for `together` panels the second of which is as wide as the first
+    /// or has one vector less.
     ///
     /// # Safety
     ///
     /// As for [`Lanes`]. Every row is readable for d values; `shift` for d values rounded up to whole registers;
-    /// `v` and `y` for `p` times as many; `partial` holds a register for each row and vector.
+    /// `kept` holds `stride` values for each row; `v` and `y` are readable for `p` times d rounded up; `partial` holds
+    /// a register for each row and vector.
     #[inline(always)]
-    pub(super) unsafe fn add<L: Lanes<Number = A>>(self, p: usize) {
-        /// P vectors, R rows at once in the dots, J registers of columns at once in the update.
-        macro_rules! blocked {
-            ($($p:literal: $r:literal $j:literal),*) => {
-                match p {
-                    $($p => {
-                        if self.shift.is_some() {
-                            // SAFETY: the caller's promise.
-                            unsafe { L::enter(Blocked::<T, A, true, $p, $r, $j>(self)) }
-                        } else {
-                            // SAFETY: the caller's promise.
-                            unsafe { L::enter(Blocked::<T, A, false, $p, $r, $j>(self)) }
-                        }
-                    })*
-                    _ => unreachable!("panels are no wider than the registers allow"),
+    pub(super) unsafe fn add_to<L: Lanes<Number = A>>(self, panels: &[Panel<A>]) {
+        /// P vectors and those of the second panel, R rows at once in the dots, J registers of columns in the update.
+        macro_rules! shapes {
+            ($($p:literal $second:literal: $r:literal $j:literal),*) => {
+                match (panels[0].p, panels.get(1).map_or(0, |panel| panel.p), self.are_kept) {
+                    $(
+                        // SAFETY: the caller's promise.
+                        ($p, $second, false) => unsafe { L::enter(Shape::<_, _, false, $p, $second, $r, $j>(self, panels)) },
+                        // SAFETY: the caller's promise.
+                        ($p, $second, true) => unsafe { L::enter(Shape::<_, _, true, $p, $second, $r, $j>(self, panels)) },
+                    )*
+                    _ => unreachable!("panels are no wider than the registers allow, and nearly equal"),
                 }
             };
         }
         if L::REGISTERS >= 32 {
-            blocked!(1: 8 8, 2: 8 8, 3: 8 4, 4: 6 4, 5: 4 4, 6: 4 3, 7: 3 2, 8: 3 3);
+            shapes!(1 0: 6 8, 2 0: 6 8, 3 0: 6 4, 4 0: 6 4, 5 0: 4 4, 6 0: 4 3, 7 0: 3 2, 8 0: 3 3);
         } else {
-            blocked!(1: 8 6, 2: 4 4, 3: 4 3, 4: 3 2);
+            shapes!(1 0: 4 4, 2 0: 4 4, 3 0: 4 3, 4 0: 3 2, 3 2: 4 3, 3 3: 4 3, 4 3: 3 2, 4 4: 3 2);
         }
     }
 }
 
-struct Blocked<'a, T, A, const SHIFT: bool, const P: usize, const R: usize, const J: usize>(Panel<'a, T, A>);
+struct Shape<'a, T, A, const KEPT: bool, const P: usize, const SECOND: usize, const R: usize, const J: usize>(
+    Block<'a, T, A>,
+    &'a [Panel<A>],
+);
 
-impl<T: Real, A: Real, const SHIFT: bool, const P: usize, const R: usize, const J: usize> Kernel<A>
-    for Blocked<'_, T, A, SHIFT, P, R, J>
+impl<T: Real, A: Real, const KEPT: bool, const P: usize, const SECOND: usize, const R: usize, const J: usize>
+    Kernel<A> for Shape<'_, T, A, KEPT, P, SECOND, R, J>
 {
     type Output = ();
 
     #[inline(always)]
     unsafe fn run<L: Lanes<Number = A>>(self) {
-        // SAFETY: the promise of `Panel::add`.
+        // SAFETY: the promise of `Block::add_to`.
         unsafe {
             self.dots::<L>();
+            for panel in self.1 {
+                self.0.sum_up::<L>(panel);
+            }
             self.update::<L>();
         }
     }
 }
 
-impl<T: Real, A: Real, const SHIFT: bool, const P: usize, const R: usize, const J: usize>
-    Blocked<'_, T, A, SHIFT, P, R, J>
+impl<T: Real, A: Real, const KEPT: bool, const P: usize, const SECOND: usize, const R: usize, const J: usize>
+    Shape<'_, T, A, KEPT, P, SECOND, R, J>
 {
-    /// `partial[r·P + c]` ← `s[r][c]`.
     #[inline(always)]
     unsafe fn dots<L: Lanes<Number = A>>(&self) {
         let n_registers = self.0.d.div_ceil(L::N);
-        let n_rows = self.0.rows.len();
-        let n_tiles = (n_registers * P * L::N * A::BYTES).div_ceil(tile_bytes::<L>());
+        let n_tiles = (n_registers * (P + SECOND) * L::N * A::BYTES).div_ceil(tile_bytes::<L>());
         for tile in 0..n_tiles {
             let columns = n_registers * tile / n_tiles..n_registers * (tile + 1) / n_tiles;
             let mut row = 0;
-            while row + R <= n_rows {
-                // SAFETY: rows row .. row + R exist; otherwise the promise of `Panel::add`.
-                unsafe { self.dots_of_rows::<L, R>(row, columns.clone()) };
-                row += R;
-            }
-            while row < n_rows {
-                // SAFETY: the row exists; otherwise the promise of `Panel::add`.
-                unsafe { self.dots_of_rows::<L, 1>(row, columns.clone()) };
-                row += 1;
-            }
-        }
-        let partial = self.0.partial;
-        for (r, w) in self.0.weights.iter().enumerate() {
-            for i in r * P..(r + 1) * P {
-                // SAFETY: `partial` holds a register for each row and vector. The i-th sum takes the place of a lane of
-                // an accumulator already summed.
-                unsafe {
-                    let sum = L::sum(L::load(partial.add(i * L::N)));
-                    partial.add(i).write(A::from_f64(w * sum.to_f64()));
+            // SAFETY: the rows exist; otherwise the promise of `Block::add_to`.
+            unsafe {
+                while row + R <= self.0.rows.len() {
+                    self.dots_of_rows::<L, R>(row, &columns);
+                    row += R;
+                }
+                while row < self.0.rows.len() {
+                    self.dots_of_rows::<L, 1>(row, &columns);
+                    row += 1;
                 }
             }
         }
     }
 
-    /// Adds the products of columns `columns` (in registers) to the accumulators of `ROWS` rows.
     #[inline(always)]
     unsafe fn dots_of_rows<L: Lanes<Number = A>, const ROWS: usize>(
         &self,
-        first: usize,
-        columns: std::ops::Range<usize>,
+        row: usize,
+        columns: &Range<usize>,
     ) {
-        let Panel { d, rows, partial, .. } = self.0;
-        let n_full = d / L::N;
-        // SAFETY: the promise of `Panel::add`; whole registers of a row are read below n_full only.
+        // SAFETY: the promise of `Block::add_to`.
         unsafe {
-            let partial = partial.add(first * P * L::N);
-            let mut s = [[L::splat(A::default()); P]; ROWS];
-            let from: [*const T; ROWS] = std::array::from_fn(|r| rows[first + r]);
+            let fetch = self.0.next.get(row / R).copied();
+            if SECOND > 0 {
+                self.0.dots::<L, KEPT, P, ROWS>(&self.1[0], row, columns, None);
+                self.0.dots::<L, true, SECOND, ROWS>(&self.1[1], row, columns, fetch);
+            } else {
+                self.0.dots::<L, KEPT, P, ROWS>(&self.1[0], row, columns, fetch);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn update<L: Lanes<Number = A>>(&self) {
+        let n_registers = self.0.d.div_ceil(L::N);
+        let mut j = 0;
+        // SAFETY: the promise of `Block::add_to`.
+        unsafe {
+            while j + J <= n_registers {
+                self.update_columns::<L, J>(j);
+                j += J;
+            }
+            if J > 4 && j + 4 <= n_registers {
+                self.update_columns::<L, 4>(j);
+                j += 4;
+            }
+            if J > 2 && j + 2 <= n_registers {
+                self.update_columns::<L, 2>(j);
+                j += 2;
+            }
+            while j < n_registers {
+                self.update_columns::<L, 1>(j);
+                j += 1;
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn update_columns<L: Lanes<Number = A>, const WIDE: usize>(&self, first: usize) {
+        // SAFETY: the promise of `Block::add_to`.
+        unsafe {
+            // What the dots have not fetched.
+            let next = &self.0.next[self.0.next.len().min(self.0.rows.len() / R)..];
+            self.0.update::<L, P, WIDE>(&self.1[0], first, next);
+            if SECOND > 0 {
+                self.0.update::<L, SECOND, WIDE>(&self.1[1], first, &[]);
+            }
+        }
+    }
+}
+
+impl<T: Real, A: Real> Block<'_, T, A> {
+    /// Adds the products of columns `columns` (in registers) to the accumulators of R rows from `first`.
+    #[inline(always)]
+    unsafe fn dots<L: Lanes<Number = A>, const KEPT: bool, const P: usize, const R: usize>(
+        &self,
+        panel: &Panel<A>,
+        first: usize,
+        columns: &Range<usize>,
+        fetch: Option<*const T>,
+    ) {
+        let Block { d, rows, shift, kept, .. } = *self;
+        let (n_full, stride) = (d / L::N, stride::<L>(d));
+        let v = panel.v;
+        // SAFETY: the promise of `add_to`; whole registers of a row are read below n_full only.
+        unsafe {
+            let from: [*const T; R] = std::array::from_fn(|r| rows[first + r]);
+            let kept: [*mut A; R] = std::array::from_fn(|r| kept.add((first + r) * stride));
+            let partial = panel.partial.add(first * P * L::N);
+            let mut s = [[L::splat(A::default()); P]; R];
             if columns.start > 0 {
-                for r in 0..ROWS {
+                for r in 0..R {
                     for c in 0..P {
                         s[r][c] = L::load(partial.add((r * P + c) * L::N));
                     }
                 }
             }
-            for j in columns.start..columns.end.min(n_full) {
-                let mut a = [L::splat(A::default()); ROWS];
-                for r in 0..ROWS {
-                    a[r] = self.centred::<L>(T::load::<L>(from[r].add(j * L::N)), j);
+            let n_whole = if KEPT { columns.end } else { columns.end.min(n_full) };
+            let registers_in_line = (LINE / (L::N * T::BYTES)).max(1);
+            for j in columns.start..n_whole {
+                if let Some(fetch) = fetch
+                    && j % registers_in_line == 0
+                {
+                    L::prefetch(fetch.wrapping_add(j * L::N));
                 }
-                self.multiply::<L, ROWS>(j, a, &mut s);
+                let mut a = [L::splat(A::default()); R];
+                if KEPT {
+                    for r in 0..R {
+                        a[r] = L::load(kept[r].add(j * L::N));
+                    }
+                } else {
+                    let mu = L::load(shift.add(j * L::N));
+                    for r in 0..R {
+                        a[r] = L::sub(T::load::<L>(from[r].add(j * L::N)), mu);
+                        L::store(kept[r].add(j * L::N), a[r]);
+                    }
+                }
+                multiply::<L, P, R>(a, v, j, &mut s);
             }
-            if columns.end > n_full {
+            if columns.end > n_whole {
                 let mask = L::mask(d % L::N);
-                let mut a = [L::splat(A::default()); ROWS];
-                for r in 0..ROWS {
-                    a[r] = self.centred::<L>(T::load_masked::<L>(from[r].add(n_full * L::N), mask), n_full);
+                let mu = L::load(shift.add(n_full * L::N));
+                let mut a = [L::splat(A::default()); R];
+                for r in 0..R {
+                    a[r] = L::sub(T::load_masked::<L>(from[r].add(n_full * L::N), mask), mu);
+                    L::store(kept[r].add(n_full * L::N), a[r]);
                 }
-                self.multiply::<L, ROWS>(n_full, a, &mut s);
+                multiply::<L, P, R>(a, v, n_full, &mut s);
             }
-            for r in 0..ROWS {
+            for r in 0..R {
                 for c in 0..P {
                     L::store(partial.add((r * P + c) * L::N), s[r][c]);
                 }
@@ -164,102 +269,113 @@ impl<T: Real, A: Real, const SHIFT: bool, const P: usize, const R: usize, const 
         }
     }
 
-    /// `s[r][c]` += a_r·V in the j-th register of columns.
+    /// `partial[r·P + c]` ← `s[r][c]`.
     #[inline(always)]
-    unsafe fn multiply<L: Lanes<Number = A>, const ROWS: usize>(
+    unsafe fn sum_up<L: Lanes<Number = A>>(&self, panel: &Panel<A>) {
+        let Panel { p, partial, .. } = *panel;
+        let n_sums = self.rows.len() * p;
+        let n_grouped = n_sums / L::N * L::N;
+        // SAFETY: `partial` holds a register for each row and vector. Sums take the places of accumulators already summed.
+        unsafe {
+            for i in (0..n_grouped).step_by(L::N) {
+                L::store(partial.add(i), L::sums(partial.add(i * L::N)));
+            }
+            for i in n_grouped..n_sums {
+                partial.add(i).write(L::sum(L::load(partial.add(i * L::N))));
+            }
+            for (r, w) in self.weights.into_iter().flatten().enumerate() {
+                for i in r * p..(r + 1) * p {
+                    partial.add(i).write(A::from_f64(w * partial.add(i).read().to_f64()));
+                }
+            }
+        }
+    }
+
+    /// `Y[j][c] += Σ_r s[r][c]·a_r[j]` for the J registers of columns from `first`.
+    #[inline(always)]
+    unsafe fn update<L: Lanes<Number = A>, const P: usize, const J: usize>(
         &self,
-        j: usize,
-        a: [L::V; ROWS],
-        s: &mut [[L::V; P]; ROWS],
+        panel: &Panel<A>,
+        first: usize,
+        next: &[*const T],
     ) {
-        // SAFETY: the promise of `Panel::add`.
+        let stride = stride::<L>(self.d);
+        // SAFETY: the promise of `add_to`.
         unsafe {
+            let y = panel.y.add(first * P * L::N);
+            let mut at = Place { a: self.kept.add(first * L::N).cast_const(), s: panel.partial.cast_const() };
+            let mut sum = [[L::splat(A::default()); P]; J];
+            for j in 0..J {
+                for c in 0..P {
+                    sum[j][c] = L::load(y.add((j * P + c) * L::N));
+                }
+            }
+            let n_next = next.len().min(self.rows.len());
+            for next in &next[..n_next] {
+                for line in 0..(J * L::N * T::BYTES).div_ceil(LINE) {
+                    L::prefetch(next.wrapping_add(first * L::N + line * (LINE / T::BYTES)));
+                }
+                at.add_row::<L, P, J>(stride, &mut sum);
+            }
+            for _ in n_next..self.rows.len() {
+                at.add_row::<L, P, J>(stride, &mut sum);
+            }
+            for j in 0..J {
+                for c in 0..P {
+                    L::store(y.add((j * P + c) * L::N), sum[j][c]);
+                }
+            }
+        }
+    }
+}
+
+/// `s[r][c]` += a_r·V in the j-th register of columns.
+#[inline(always)]
+unsafe fn multiply<L: Lanes, const P: usize, const R: usize>(
+    a: [L::V; R],
+    v: *const L::Number,
+    j: usize,
+    s: &mut [[L::V; P]; R],
+) {
+    // SAFETY: the promise of `Block::add_to`.
+    unsafe {
+        for c in 0..P {
+            let v = L::load(v.add((j * P + c) * L::N));
+            for r in 0..R {
+                s[r][c] = L::fma(a[r], v, s[r][c]);
+            }
+        }
+    }
+}
+
+/// Where an update is: a row's columns, and its s.
+struct Place<A> {
+    a: *const A,
+    s: *const A,
+}
+
+impl<A: Real> Place<A> {
+    /// `sum[j][c] += s[c]·a[j]`, and on to the next row.
+    #[inline(always)]
+    unsafe fn add_row<L: Lanes<Number = A>, const P: usize, const J: usize>(
+        &mut self,
+        stride: usize,
+        sum: &mut [[L::V; P]; J],
+    ) {
+        // SAFETY: the promise of `Block::add_to`; past the last row, no more than its address is taken.
+        unsafe {
+            let mut a = [L::splat(A::default()); J];
+            for j in 0..J {
+                a[j] = L::load(self.a.add(j * L::N));
+            }
             for c in 0..P {
-                let v = L::load(self.0.v.add((j * P + c) * L::N));
-                for r in 0..ROWS {
-                    s[r][c] = L::fma(a[r], v, s[r][c]);
+                let s = L::splat(self.s.add(c).read());
+                for j in 0..J {
+                    sum[j][c] = L::fma(a[j], s, sum[j][c]);
                 }
             }
-        }
-    }
-
-    /// `Y[j][c] += Σ_r s[r][c]·a_r[j]`.
-    #[inline(always)]
-    unsafe fn update<L: Lanes<Number = A>>(&self) {
-        let n_full = self.0.d / L::N;
-        let mut j = 0;
-        // SAFETY: registers below n_full are whole; otherwise the promise of `Panel::add`.
-        unsafe {
-            while j + J <= n_full {
-                self.update_columns::<L, J, false>(j);
-                j += J;
-            }
-            if J > 4 && j + 4 <= n_full {
-                self.update_columns::<L, 4, false>(j);
-                j += 4;
-            }
-            if J > 2 && j + 2 <= n_full {
-                self.update_columns::<L, 2, false>(j);
-                j += 2;
-            }
-            while j < n_full {
-                self.update_columns::<L, 1, false>(j);
-                j += 1;
-            }
-            if !self.0.d.is_multiple_of(L::N) {
-                self.update_columns::<L, 1, true>(j);
-            }
-        }
-    }
-
-    /// The same for registers of columns `first .. first + WIDE`.
-    #[inline(always)]
-    unsafe fn update_columns<L: Lanes<Number = A>, const WIDE: usize, const PART: bool>(&self, first: usize) {
-        let Panel { d, rows, next, partial, y, .. } = self.0;
-        // SAFETY: the promise of `Panel::add`.
-        unsafe {
-            let mask = L::mask(if PART { d % L::N } else { 0 });
-            let mut sum = [[L::splat(A::default()); P]; WIDE];
-            for j in 0..WIDE {
-                for c in 0..P {
-                    sum[j][c] = L::load(y.add(((first + j) * P + c) * L::N));
-                }
-            }
-            for (r, row) in rows.iter().enumerate() {
-                if let Some(next) = next.get(r) {
-                    let bytes = WIDE * L::N * T::BYTES;
-                    for line in 0..bytes.div_ceil(LINE) {
-                        L::prefetch(next.wrapping_add(first * L::N + line * (LINE / T::BYTES)));
-                    }
-                }
-                let mut a = [L::splat(A::default()); WIDE];
-                for j in 0..WIDE {
-                    let from = row.add((first + j) * L::N);
-                    let x = if PART { T::load_masked::<L>(from, mask) } else { T::load::<L>(from) };
-                    a[j] = self.centred::<L>(x, first + j);
-                }
-                for c in 0..P {
-                    let s = L::splat(partial.add(r * P + c).read());
-                    for j in 0..WIDE {
-                        sum[j][c] = L::fma(a[j], s, sum[j][c]);
-                    }
-                }
-            }
-            for j in 0..WIDE {
-                for c in 0..P {
-                    L::store(y.add(((first + j) * P + c) * L::N), sum[j][c]);
-                }
-            }
-        }
-    }
-
-    /// x − shift in the j-th register of columns.
-    #[inline(always)]
-    unsafe fn centred<L: Lanes<Number = A>>(&self, x: L::V, j: usize) -> L::V {
-        match self.0.shift {
-            // SAFETY: the promise of `Panel::add`.
-            Some(shift) if SHIFT => unsafe { L::sub(x, L::load(shift.add(j * L::N))) },
-            _ => x,
+            self.a = self.a.wrapping_add(stride);
+            self.s = self.s.wrapping_add(P);
         }
     }
 }

@@ -5,11 +5,11 @@ use std::arch::x86_64::{
     __m128i, __m256d, __m512d, _CMP_NEQ_UQ, _MM_HINT_T1, _mm_add_pd, _mm_add_sd, _mm_cvtsd_f64, _mm_loadu_ps,
     _mm_maskload_ps, _mm_prefetch, _mm_setr_epi32, _mm_unpackhi_pd, _mm256_add_pd, _mm256_castpd256_pd128,
     _mm256_cmp_pd, _mm256_cvtepi32_epi64, _mm256_cvtps_pd, _mm256_extractf128_pd, _mm256_fmadd_pd,
-    _mm256_loadu_pd, _mm256_loadu_ps, _mm256_maskload_pd, _mm256_maskstore_pd, _mm256_max_pd, _mm256_min_pd,
-    _mm256_movemask_pd, _mm256_set1_pd, _mm256_storeu_pd, _mm256_sub_pd, _mm512_add_pd,
-    _mm512_castps512_ps256, _mm512_cmp_pd_mask, _mm512_cvtps_pd, _mm512_fmadd_pd, _mm512_loadu_pd,
-    _mm512_mask_storeu_pd, _mm512_maskz_loadu_pd, _mm512_maskz_loadu_ps, _mm512_max_pd, _mm512_min_pd,
-    _mm512_reduce_add_pd, _mm512_set1_pd, _mm512_storeu_pd, _mm512_sub_pd,
+    _mm256_hadd_pd, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_maskload_pd, _mm256_maskstore_pd, _mm256_max_pd,
+    _mm256_min_pd, _mm256_movemask_pd, _mm256_permute2f128_pd, _mm256_set1_pd, _mm256_storeu_pd,
+    _mm256_sub_pd, _mm512_add_pd, _mm512_castps512_ps256, _mm512_cmp_pd_mask, _mm512_cvtps_pd,
+    _mm512_fmadd_pd, _mm512_loadu_pd, _mm512_mask_storeu_pd, _mm512_maskz_loadu_pd, _mm512_maskz_loadu_ps,
+    _mm512_max_pd, _mm512_min_pd, _mm512_reduce_add_pd, _mm512_set1_pd, _mm512_storeu_pd, _mm512_sub_pd,
 };
 
 use super::super::lanes::{Kernel, Lanes};
@@ -139,6 +139,18 @@ impl Lanes for Avx2 {
         unsafe {
             let halves = _mm_add_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd::<1>(v));
             _mm_cvtsd_f64(_mm_add_sd(halves, _mm_unpackhi_pd(halves, halves)))
+        }
+    }
+    #[inline(always)]
+    unsafe fn sums(from: *const f64) -> Self::V {
+        // SAFETY: see above.
+        unsafe {
+            let low = _mm256_hadd_pd(_mm256_loadu_pd(from), _mm256_loadu_pd(from.add(4)));
+            let high = _mm256_hadd_pd(_mm256_loadu_pd(from.add(8)), _mm256_loadu_pd(from.add(12)));
+            _mm256_add_pd(
+                _mm256_permute2f128_pd::<0x20>(low, high),
+                _mm256_permute2f128_pd::<0x31>(low, high),
+            )
         }
     }
     #[inline(always)]
@@ -272,6 +284,16 @@ impl Lanes for Avx512 {
     unsafe fn sum(v: Self::V) -> f64 {
         // SAFETY: see above.
         unsafe { _mm512_reduce_add_pd(v) }
+    }
+    #[inline(always)]
+    unsafe fn sums(from: *const f64) -> Self::V {
+        let mut sums = [0.0; 8];
+        for (i, sum) in sums.iter_mut().enumerate() {
+            // SAFETY: see above.
+            *sum = unsafe { Self::sum(Self::load(from.add(i * 8))) };
+        }
+        // SAFETY: see above.
+        unsafe { Self::load(sums.as_ptr()) }
     }
     #[inline(always)]
     unsafe fn prefetch<T>(address: *const T) {

@@ -6,14 +6,14 @@ use std::arch::x86_64::{
     _mm_cvtss_f32, _mm_movehl_ps, _mm_prefetch, _mm_shuffle_ps, _mm256_add_pd, _mm256_add_ps,
     _mm256_castpd_ps, _mm256_castps_pd, _mm256_castps256_ps128, _mm256_castsi256_si128, _mm256_cmp_ps,
     _mm256_cvtepi32_epi64, _mm256_cvtpd_ps, _mm256_cvtps_pd, _mm256_extractf128_ps, _mm256_extracti128_si256,
-    _mm256_fmadd_ps, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_maskload_pd, _mm256_maskload_ps,
-    _mm256_maskstore_ps, _mm256_max_ps, _mm256_min_ps, _mm256_movemask_ps, _mm256_set_m128, _mm256_set1_ps,
-    _mm256_setr_epi32, _mm256_storeu_pd, _mm256_storeu_ps, _mm256_sub_ps, _mm512_add_pd, _mm512_add_ps,
-    _mm512_castpd_ps, _mm512_castps_pd, _mm512_castps256_ps512, _mm512_castps512_ps256, _mm512_cmp_ps_mask,
-    _mm512_cvtpd_ps, _mm512_cvtps_pd, _mm512_extractf64x4_pd, _mm512_fmadd_ps, _mm512_insertf64x4,
-    _mm512_loadu_pd, _mm512_loadu_ps, _mm512_mask_storeu_ps, _mm512_maskz_loadu_pd, _mm512_maskz_loadu_ps,
-    _mm512_max_ps, _mm512_min_ps, _mm512_reduce_add_ps, _mm512_set1_ps, _mm512_storeu_pd, _mm512_storeu_ps,
-    _mm512_sub_ps,
+    _mm256_fmadd_ps, _mm256_hadd_ps, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_maskload_pd,
+    _mm256_maskload_ps, _mm256_maskstore_ps, _mm256_max_ps, _mm256_min_ps, _mm256_movemask_ps,
+    _mm256_permute2f128_ps, _mm256_set_m128, _mm256_set1_ps, _mm256_setr_epi32, _mm256_storeu_pd,
+    _mm256_storeu_ps, _mm256_sub_ps, _mm512_add_pd, _mm512_add_ps, _mm512_castpd_ps, _mm512_castps_pd,
+    _mm512_castps256_ps512, _mm512_castps512_ps256, _mm512_cmp_ps_mask, _mm512_cvtpd_ps, _mm512_cvtps_pd,
+    _mm512_extractf64x4_pd, _mm512_fmadd_ps, _mm512_insertf64x4, _mm512_loadu_pd, _mm512_loadu_ps,
+    _mm512_mask_storeu_ps, _mm512_maskz_loadu_pd, _mm512_maskz_loadu_ps, _mm512_max_ps, _mm512_min_ps,
+    _mm512_reduce_add_ps, _mm512_set1_ps, _mm512_storeu_pd, _mm512_storeu_ps, _mm512_sub_ps,
 };
 
 use super::super::lanes::{Kernel, Lanes};
@@ -161,6 +161,11 @@ impl Lanes for Avx2Single {
         }
     }
     #[inline(always)]
+    unsafe fn sums(from: *const f32) -> Self::V {
+        // SAFETY: see above.
+        unsafe { sums_of_eight(from) }
+    }
+    #[inline(always)]
     unsafe fn prefetch<T>(address: *const T) {
         // SAFETY: a prefetch of any address is harmless.
         unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) }
@@ -178,6 +183,24 @@ fn in_turn(mut v: __m256) -> __m256 {
     // SAFETY: nothing happens.
     unsafe { asm!("/* {} */", inout(ymm_reg) v, options(nomem, nostack, preserves_flags)) };
     v
+}
+
+/// Neighbours, then pairs of them, then halves onto each other, of eight registers at once.
+///
+/// # Safety
+///
+/// As for [`Lanes`].
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn sums_of_eight(from: *const f32) -> __m256 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let pairs = |i: usize| {
+            _mm256_hadd_ps(_mm256_loadu_ps(from.add(16 * i)), _mm256_loadu_ps(from.add(16 * i + 8)))
+        };
+        let (low, high) = (_mm256_hadd_ps(pairs(0), pairs(1)), _mm256_hadd_ps(pairs(2), pairs(3)));
+        _mm256_add_ps(_mm256_permute2f128_ps::<0x20>(low, high), _mm256_permute2f128_ps::<0x31>(low, high))
+    }
 }
 
 /// Sixteen lanes with FMA and masks.
@@ -301,6 +324,16 @@ impl Lanes for Avx512Single {
     unsafe fn sum(v: Self::V) -> f32 {
         // SAFETY: see above.
         unsafe { _mm512_reduce_add_ps(v) }
+    }
+    #[inline(always)]
+    unsafe fn sums(from: *const f32) -> Self::V {
+        let mut sums = [0.0; 16];
+        for (i, sum) in sums.iter_mut().enumerate() {
+            // SAFETY: see above.
+            *sum = unsafe { Self::sum(Self::load(from.add(i * 16))) };
+        }
+        // SAFETY: see above.
+        unsafe { Self::load(sums.as_ptr()) }
     }
     #[inline(always)]
     unsafe fn prefetch<T>(address: *const T) {
