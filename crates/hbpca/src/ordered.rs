@@ -2,7 +2,7 @@
 //!
 //! Rows are cut into chunks whose number depends on the data alone. Workers take chunks in ascending order,
 //! fill a buffer of their own, and add it to the result when it is their chunk's turn. Memory is one buffer
-//! a worker, not one a chunk.
+//! a worker, or two where they are small, not one a chunk.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -37,6 +37,18 @@ pub(crate) fn for_each_chunk<B: Send>(
     work: impl Fn(usize, &mut B) + Sync,
     merge: impl FnMut(usize, &mut B) + Send,
 ) {
+    for_each_chunk_parking(n_chunks, buffers, work, merge, None);
+}
+
+/// [`for_each_chunk`] for buffers with room for a second sum, which `park` exchanges with the first: a worker whose turn has not
+/// come goes on to its next chunk instead of waiting, and adds the parked sum after that.
+pub(crate) fn for_each_chunk_parking<B: Send>(
+    n_chunks: usize,
+    buffers: &mut [B],
+    work: impl Fn(usize, &mut B) + Sync,
+    merge: impl FnMut(usize, &mut B) + Send,
+    park: Option<fn(&mut B)>,
+) {
     let workers = n_chunks.min(buffers.len()).min(rayon::current_num_threads());
     if workers <= 1 {
         let mut merge = merge;
@@ -52,17 +64,12 @@ pub(crate) fn for_each_chunk<B: Send>(
     let merge = Mutex::new(merge);
     for_each_own(0, &mut buffers[..workers], &|_, buffer| {
         let _alarm = Alarm(&failed);
-        loop {
-            let i = next.fetch_add(1, Ordering::Relaxed);
-            if i >= n_chunks {
-                return;
-            }
-            work(i, buffer);
-            // Chunk i − 1 was taken by a worker that already runs, so its turn comes.
+        // Chunk i − 1 was taken by a worker that already runs, so its turn comes. False when another worker panicked.
+        let merge_in_turn = |i: usize, buffer: &mut B| {
             let mut spins = 0_u32;
             while turn.load(Ordering::Acquire) != i {
                 if failed.load(Ordering::Relaxed) {
-                    return;
+                    return false;
                 }
                 spins += 1;
                 if spins < 1 << 10 { std::hint::spin_loop() } else { std::thread::yield_now() }
@@ -70,6 +77,32 @@ pub(crate) fn for_each_chunk<B: Send>(
             let mut merge = merge.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             merge(i, buffer);
             turn.store(i + 1, Ordering::Release);
+            true
+        };
+        let mut parked = None;
+        loop {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            if i < n_chunks {
+                work(i, buffer);
+            }
+            if let (Some(before), Some(park)) = (parked.take(), park) {
+                park(buffer);
+                if !merge_in_turn(before, buffer) {
+                    return;
+                }
+                park(buffer);
+            }
+            if i >= n_chunks {
+                return;
+            }
+            match park {
+                Some(park) if turn.load(Ordering::Acquire) != i => {
+                    park(buffer);
+                    parked = Some(i);
+                }
+                _ if !merge_in_turn(i, buffer) => return,
+                _ => {}
+            }
         }
     });
 }
@@ -102,26 +135,32 @@ impl Drop for Alarm<'_> {
 mod tests {
     use super::*;
 
-    fn sum_with(threads: usize) -> f64 {
+    /// A sum, and room for another.
+    type Buffer = [f64; 2];
+
+    fn sum_with(threads: usize, park: Option<fn(&mut Buffer)>) -> f64 {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let mut total = 0.0;
+        let (mut total, mut order) = (0.0, Vec::new());
         pool.install(|| {
-            let mut buffers = vec![0.0_f64; threads];
-            for_each_chunk(
-                64,
-                &mut buffers,
-                |i, b| *b = piece(1_000_003, i, 64).map(|x| 1.0 / (x + 1) as f64).sum(),
-                |_, b| total += *b,
-            );
+            let mut buffers = vec![[0.0; 2]; threads];
+            let harmonic = |i: usize| piece(1_000_003, i, 64).map(|x| 1.0 / (x + 1) as f64).sum();
+            let merge = |i: usize, b: &mut Buffer| {
+                order.push(i);
+                total += b[0];
+            };
+            for_each_chunk_parking(64, &mut buffers, |i, b| b[0] = harmonic(i), merge, park);
         });
+        assert_eq!(order, (0..64).collect::<Vec<_>>(), "{threads} threads");
         total
     }
 
     #[test]
     fn every_number_of_threads_gives_the_same_bits() {
-        let one = sum_with(1);
-        for threads in [2, 3, 8] {
-            assert_eq!(one.to_bits(), sum_with(threads).to_bits(), "{threads} threads");
+        let one = sum_with(1, None);
+        for threads in [1, 2, 3, 8] {
+            for park in [None, Some((|b: &mut Buffer| b.swap(0, 1)) as fn(&mut Buffer))] {
+                assert_eq!(one.to_bits(), sum_with(threads, park).to_bits(), "{threads} threads");
+            }
         }
     }
 

@@ -14,6 +14,8 @@ use crate::{Block, CancelToken, ordered};
 
 /// Numbers that a thread takes at a time where all of a block are rounded, added or scaled.
 const SHARE: usize = 1 << 14;
+/// Numbers of a sum that a worker may park: 1 MB.
+const MOST_PARKED: usize = 1 << 17;
 
 /// Rows and how they are prepared.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +59,8 @@ pub(super) struct Scratch {
 #[derive(Debug, Default)]
 struct Worker {
     y: Vec<f64>,
+    /// The y of a chunk whose turn has not come.
+    parked_y: Vec<f64>,
     t_sum: Vec<f64>,
     kernel: Vec<f64>,
     /// y of compressed rows in f32.
@@ -149,11 +153,16 @@ impl Prepared<'_> {
         // Every chunk has a worker of its own, and the first one adds up in `out` itself, if that has the same numbers.
         let own = n_chunks == n_workers;
         let coarse = !operand.rounded.is_empty();
+        // Compressed rows have a sum of t too; dense ones leave it at zero.
+        let parks = !own && !self.matrix.is_sparse() && d * p <= MOST_PARKED;
         // All are ready, also those that get no chunk this time: the next call must not allocate.
         for (i, worker) in scratch.workers[..n_workers].iter_mut().enumerate() {
             use_for(&mut worker.coarse_y, if coarse { d * p } else { 0 });
             if coarse || i > 0 || !own {
                 use_for(&mut worker.y, if coarse { 0 } else { d * p });
+            }
+            if parks {
+                worker.parked_y.resize(d * p, 0.0);
             }
             worker.t_sum.resize(p, 0.0);
         }
@@ -185,7 +194,8 @@ impl Prepared<'_> {
             });
             workers.iter().for_each(|worker| worker.add_sums_to(t_sum));
         } else {
-            ordered::for_each_chunk(
+            let park = |worker: &mut Worker| std::mem::swap(&mut worker.y, &mut worker.parked_y);
+            ordered::for_each_chunk_parking(
                 n_chunks,
                 workers,
                 |i, worker| work(i, worker, None),
@@ -193,6 +203,7 @@ impl Prepared<'_> {
                     worker.add_to(out, 0, i == 0);
                     worker.add_sums_to(t_sum);
                 },
+                parks.then_some(park),
             );
         }
         share_room(&mut scratch.workers);
