@@ -82,27 +82,34 @@ impl<T: Real, A: Real> Block<'_, T, A> {
             ($($p:literal $second:literal: $r:literal $j:literal),*) => {
                 match (panels[0].p, panels.get(1).map_or(0, |panel| panel.p), self.are_kept) {
                     $(
-                        // SAFETY: the caller's promise.
-                        ($p, $second, false) => unsafe { L::enter(Shape::<_, _, false, $p, $second, $r, $j>(self, panels)) },
-                        // SAFETY: the caller's promise.
-                        ($p, $second, true) => unsafe { L::enter(Shape::<_, _, true, $p, $second, $r, $j>(self, panels)) },
+                        ($p, $second, false) => {
+                            // SAFETY: the caller's promise.
+                            unsafe { L::enter(Shape::<_, _, false, $p, $second, $r, $j> { block: self, panels }) }
+                        }
+                        ($p, $second, true) => {
+                            // SAFETY: the caller's promise.
+                            unsafe { L::enter(Shape::<_, _, true, $p, $second, $r, $j> { block: self, panels }) }
+                        }
                     )*
-                    _ => unreachable!("panels are no wider than the registers allow, and nearly equal"),
+                    _ => unreachable!("panels of two vectors or more, nearly equal, no wider than the registers allow"),
                 }
             };
         }
         if L::REGISTERS >= 32 {
-            shapes!(1 0: 6 8, 2 0: 6 8, 3 0: 6 4, 4 0: 6 4, 5 0: 4 4, 6 0: 4 3, 7 0: 3 2, 8 0: 3 3);
+            shapes!(2 0: 6 8, 3 0: 6 4, 4 0: 6 4, 5 0: 4 4, 6 0: 4 3, 7 0: 3 2, 8 0: 3 3);
         } else {
-            shapes!(1 0: 4 4, 2 0: 4 4, 3 0: 3 3, 4 0: 3 2, 3 2: 3 3, 3 3: 3 3, 4 3: 3 2, 4 4: 3 2);
+            shapes!(2 0: 4 4, 3 0: 3 3, 4 0: 3 2, 3 2: 3 3, 3 3: 3 3, 4 3: 3 2, 4 4: 3 2);
         }
     }
 }
 
-struct Shape<'a, T, A, const KEPT: bool, const P: usize, const SECOND: usize, const R: usize, const J: usize>(
-    Block<'a, T, A>,
-    &'a [Panel<A>],
-);
+/// A block and its panels, with the sizes by which registers are dealt out; none of P and SECOND is one, which has a kernel of
+/// its own.
+struct Shape<'a, T, A, const KEPT: bool, const P: usize, const SECOND: usize, const R: usize, const J: usize>
+{
+    block: Block<'a, T, A>,
+    panels: &'a [Panel<A>],
+}
 
 impl<T: Real, A: Real, const KEPT: bool, const P: usize, const SECOND: usize, const R: usize, const J: usize>
     Kernel<A> for Shape<'_, T, A, KEPT, P, SECOND, R, J>
@@ -114,8 +121,8 @@ impl<T: Real, A: Real, const KEPT: bool, const P: usize, const SECOND: usize, co
         // SAFETY: the promise of `Block::add_to`.
         unsafe {
             self.dots::<L>();
-            for panel in self.1 {
-                self.0.sum_up::<L>(panel);
+            for panel in self.panels {
+                self.block.sum_up::<L>(panel);
             }
             self.update::<L>();
         }
@@ -127,18 +134,18 @@ impl<T: Real, A: Real, const KEPT: bool, const P: usize, const SECOND: usize, co
 {
     #[inline(always)]
     unsafe fn dots<L: Lanes<Number = A>>(&self) {
-        let n_registers = self.0.d.div_ceil(L::N);
+        let n_registers = self.block.d.div_ceil(L::N);
         let n_tiles = (n_registers * (P + SECOND) * L::N * A::BYTES).div_ceil(tile_bytes::<L>());
         for tile in 0..n_tiles {
             let columns = n_registers * tile / n_tiles..n_registers * (tile + 1) / n_tiles;
             let mut row = 0;
             // SAFETY: the rows exist; otherwise the promise of `Block::add_to`.
             unsafe {
-                while row + R <= self.0.rows.len() {
+                while row + R <= self.block.rows.len() {
                     self.dots_of_rows::<L, R>(row, &columns);
                     row += R;
                 }
-                while row < self.0.rows.len() {
+                while row < self.block.rows.len() {
                     self.dots_of_rows::<L, 1>(row, &columns);
                     row += 1;
                 }
@@ -154,19 +161,19 @@ impl<T: Real, A: Real, const KEPT: bool, const P: usize, const SECOND: usize, co
     ) {
         // SAFETY: the promise of `Block::add_to`.
         unsafe {
-            let fetch = self.0.next.get(row / R).copied();
+            let fetch = self.block.next.get(row / R).copied();
             if SECOND > 0 {
-                self.0.dots::<L, KEPT, P, ROWS>(&self.1[0], row, columns, None);
-                self.0.dots::<L, true, SECOND, ROWS>(&self.1[1], row, columns, fetch);
+                self.block.dots::<L, KEPT, P, ROWS>(&self.panels[0], row, columns, None);
+                self.block.dots::<L, true, SECOND, ROWS>(&self.panels[1], row, columns, fetch);
             } else {
-                self.0.dots::<L, KEPT, P, ROWS>(&self.1[0], row, columns, fetch);
+                self.block.dots::<L, KEPT, P, ROWS>(&self.panels[0], row, columns, fetch);
             }
         }
     }
 
     #[inline(always)]
     unsafe fn update<L: Lanes<Number = A>>(&self) {
-        let n_registers = self.0.d.div_ceil(L::N);
+        let n_registers = self.block.d.div_ceil(L::N);
         let mut j = 0;
         // SAFETY: the promise of `Block::add_to`.
         unsafe {
@@ -194,10 +201,10 @@ impl<T: Real, A: Real, const KEPT: bool, const P: usize, const SECOND: usize, co
         // SAFETY: the promise of `Block::add_to`.
         unsafe {
             // What the dots have not fetched.
-            let next = &self.0.next[self.0.next.len().min(self.0.rows.len() / R)..];
-            self.0.update::<L, P, WIDE>(&self.1[0], first, next);
+            let next = &self.block.next[self.block.next.len().min(self.block.rows.len() / R)..];
+            self.block.update::<L, P, WIDE>(&self.panels[0], first, next);
             if SECOND > 0 {
-                self.0.update::<L, SECOND, WIDE>(&self.1[1], first, &[]);
+                self.block.update::<L, SECOND, WIDE>(&self.panels[1], first, &[]);
             }
         }
     }
