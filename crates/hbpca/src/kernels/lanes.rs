@@ -24,6 +24,8 @@ pub trait Lanes: Copy {
     const N: usize;
     /// Registers of the processor: decides how much a kernel keeps in them.
     const REGISTERS: usize;
+    /// Whether it is a plain array: shapes that are there for speed need not be compiled for it.
+    const IS_PLAIN: bool = false;
 
     /// Runs `kernel`, compiled for this level.
     unsafe fn enter<K: Kernel<Self::Number>>(kernel: K) -> K::Output;
@@ -223,6 +225,7 @@ macro_rules! baseline {
             type Mask = usize;
             const N: usize = $lanes;
             const REGISTERS: usize = $registers;
+            const IS_PLAIN: bool = true;
 
             #[inline(never)]
             unsafe fn enter<K: Kernel<$number>>(kernel: K) -> K::Output {

@@ -23,9 +23,9 @@ pub(super) const fn widest<L: Lanes>() -> usize {
     if L::REGISTERS >= 32 { 8 } else { 4 }
 }
 
-/// Panels that take turns. Wide ones need no other.
+/// Panels that take turns. Wide ones need no other, and plain arrays no speed.
 pub(super) const fn together<L: Lanes>() -> usize {
-    if L::REGISTERS >= 32 { 1 } else { 2 }
+    if L::REGISTERS >= 32 || L::IS_PLAIN { 1 } else { 2 }
 }
 
 /// Bytes of V taken at a time by the dots: with the rows' own lines they stay in the first-level cache.
@@ -80,39 +80,32 @@ impl<T: Real, A: Real> Block<'_, T, A> {
         /// P vectors and those of the second panel, R rows at once in the dots, J registers of columns in the update.
         macro_rules! shapes {
             ($($p:literal $second:literal: $r:literal $j:literal),*) => {
-                match (panels[0].p, panels.get(1).map_or(0, |panel| panel.p), self.are_kept) {
+                match (panels[0].p, panels.get(1).map_or(0, |panel| panel.p)) {
                     $(
-                        ($p, $second, false) => {
-                            // SAFETY: the caller's promise.
-                            unsafe { L::enter(Shape::<_, _, false, $p, $second, $r, $j> { block: self, panels }) }
-                        }
-                        ($p, $second, true) => {
-                            // SAFETY: the caller's promise.
-                            unsafe { L::enter(Shape::<_, _, true, $p, $second, $r, $j> { block: self, panels }) }
-                        }
+                        // SAFETY: the caller's promise.
+                        ($p, $second) => unsafe { L::enter(Shape::<_, _, $p, $second, $r, $j> { block: self, panels }) },
                     )*
                     _ => unreachable!("panels of two vectors or more, nearly equal, no wider than the registers allow"),
                 }
             };
         }
-        if L::REGISTERS >= 32 {
-            shapes!(2 0: 6 8, 3 0: 6 4, 4 0: 6 4, 5 0: 4 4, 6 0: 4 3, 7 0: 3 2, 8 0: 3 3);
-        } else {
-            shapes!(2 0: 4 4, 3 0: 3 3, 4 0: 3 2, 3 2: 3 3, 3 3: 3 3, 4 3: 3 2, 4 4: 3 2);
+        match (widest::<L>(), together::<L>()) {
+            (8, _) => shapes!(2 0: 6 4, 3 0: 6 4, 4 0: 6 4, 5 0: 4 4, 6 0: 4 3, 7 0: 3 2, 8 0: 3 3),
+            (_, 1) => shapes!(2 0: 4 4, 3 0: 3 3, 4 0: 3 2),
+            _ => shapes!(2 0: 4 4, 3 0: 3 3, 4 0: 3 2, 3 2: 3 3, 3 3: 3 3, 4 3: 3 2, 4 4: 3 2),
         }
     }
 }
 
 /// A block and its panels, with the sizes by which registers are dealt out; none of P and SECOND is one, which has a kernel of
 /// its own.
-struct Shape<'a, T, A, const KEPT: bool, const P: usize, const SECOND: usize, const R: usize, const J: usize>
-{
+struct Shape<'a, T, A, const P: usize, const SECOND: usize, const R: usize, const J: usize> {
     block: Block<'a, T, A>,
     panels: &'a [Panel<A>],
 }
 
-impl<T: Real, A: Real, const KEPT: bool, const P: usize, const SECOND: usize, const R: usize, const J: usize>
-    Kernel<A> for Shape<'_, T, A, KEPT, P, SECOND, R, J>
+impl<T: Real, A: Real, const P: usize, const SECOND: usize, const R: usize, const J: usize> Kernel<A>
+    for Shape<'_, T, A, P, SECOND, R, J>
 {
     type Output = ();
 
@@ -129,8 +122,8 @@ impl<T: Real, A: Real, const KEPT: bool, const P: usize, const SECOND: usize, co
     }
 }
 
-impl<T: Real, A: Real, const KEPT: bool, const P: usize, const SECOND: usize, const R: usize, const J: usize>
-    Shape<'_, T, A, KEPT, P, SECOND, R, J>
+impl<T: Real, A: Real, const P: usize, const SECOND: usize, const R: usize, const J: usize>
+    Shape<'_, T, A, P, SECOND, R, J>
 {
     #[inline(always)]
     unsafe fn dots<L: Lanes<Number = A>>(&self) {
@@ -159,14 +152,17 @@ impl<T: Real, A: Real, const KEPT: bool, const P: usize, const SECOND: usize, co
         row: usize,
         columns: &Range<usize>,
     ) {
+        let fetch = self.block.next.get(row / R).copied();
+        let first_fetches = fetch.filter(|_| SECOND == 0);
         // SAFETY: the promise of `Block::add_to`.
         unsafe {
-            let fetch = self.block.next.get(row / R).copied();
-            if SECOND > 0 {
-                self.block.dots::<L, KEPT, P, ROWS>(&self.panels[0], row, columns, None);
-                self.block.dots::<L, true, SECOND, ROWS>(&self.panels[1], row, columns, fetch);
+            if self.block.are_kept {
+                self.block.dots::<L, true, P, ROWS>(&self.panels[0], row, columns, first_fetches);
             } else {
-                self.block.dots::<L, KEPT, P, ROWS>(&self.panels[0], row, columns, fetch);
+                self.block.dots::<L, false, P, ROWS>(&self.panels[0], row, columns, first_fetches);
+            }
+            if SECOND > 0 {
+                self.block.dots::<L, true, SECOND, ROWS>(&self.panels[1], row, columns, fetch);
             }
         }
     }
@@ -181,14 +177,6 @@ impl<T: Real, A: Real, const KEPT: bool, const P: usize, const SECOND: usize, co
                 self.update_columns::<L, J>(j);
                 j += J;
             }
-            if J > 4 && j + 4 <= n_registers {
-                self.update_columns::<L, 4>(j);
-                j += 4;
-            }
-            if J > 2 && j + 2 <= n_registers {
-                self.update_columns::<L, 2>(j);
-                j += 2;
-            }
             while j < n_registers {
                 self.update_columns::<L, 1>(j);
                 j += 1;
@@ -198,10 +186,10 @@ impl<T: Real, A: Real, const KEPT: bool, const P: usize, const SECOND: usize, co
 
     #[inline(always)]
     unsafe fn update_columns<L: Lanes<Number = A>, const WIDE: usize>(&self, first: usize) {
+        // What the dots have not fetched.
+        let next = &self.block.next[self.block.next.len().min(self.block.rows.len() / R)..];
         // SAFETY: the promise of `Block::add_to`.
         unsafe {
-            // What the dots have not fetched.
-            let next = &self.block.next[self.block.next.len().min(self.block.rows.len() / R)..];
             self.block.update::<L, P, WIDE>(&self.panels[0], first, next);
             if SECOND > 0 {
                 self.block.update::<L, SECOND, WIDE>(&self.panels[1], first, &[]);
