@@ -133,6 +133,14 @@ impl Block {
         self.values.par_chunks_mut(SHARE).for_each(|share| share.iter_mut().for_each(|x| *x *= factor));
     }
 
+    /// Multiplies every column c by `factor(c)`.
+    pub(crate) fn scale_columns(&mut self, factor: impl Fn(usize) -> f64) {
+        let factors: Vec<f64> = (0..self.p).map(factor).collect();
+        for row in self.values.chunks_exact_mut(self.p.max(1)) {
+            row.iter_mut().zip(&factors).for_each(|(x, factor)| *x *= factor);
+        }
+    }
+
     /// Frobenius norm; for one vector its length.
     pub fn norm(&self) -> f64 {
         norm(&self.values)

@@ -205,7 +205,7 @@ impl<'a> Driver<'a> {
                 solver.look(&mut operator)?;
                 self.limits.cancel.go_on()?;
             }
-            let sight = self.see(solver, &operator, &mut course.second);
+            let sight = self.see(solver, &mut operator, &mut course.second)?;
             if fresh {
                 course.history.push(self.record(solver, &sight, &operator, clock.seconds()));
                 let record = &course.history[course.history.len() - 1];
@@ -245,7 +245,13 @@ impl<'a> Driver<'a> {
             }
             solver.step(&mut operator)?;
         };
-        let seen = seen.unwrap_or_else(|| certify(solver, &operator, &mut course.second));
+        let seen = match seen {
+            Some(seen) => seen,
+            None => {
+                solver.form_pairs(&mut operator)?;
+                certify(solver, &operator, &mut course.second)
+            }
+        };
         self.tell(&Event::Finished { outcome });
         let better = course.is_better(&seen);
         let Course { history, best, .. } = course;
@@ -300,34 +306,25 @@ impl<'a> Driver<'a> {
     fn see<O: CovarianceOperator>(
         &self,
         solver: &mut dyn Solver,
-        operator: &Counted<O>,
+        operator: &mut Counted<O>,
         second: &mut SecondEigenvalue,
-    ) -> Sight {
-        let outlook = solver.outlook();
-        let clears_up = outlook.is_some_and(|outlook| outlook.clears_up);
+    ) -> Result<Sight, Error> {
         let wanted = self.reference.is_some() || self.observers.iter().any(|o| o.wants_iterates());
-        match outlook {
-            Some(outlook)
-                if !wanted && outlook.residual + outlook.image_error > self.limits.tol * outlook.theta =>
-            {
-                let Outlook { theta, residual, image_error: floor, .. } = outlook;
-                Sight { theta, residual, measured: residual, floor, clears_up, certificate: None }
-            }
-            _ => {
-                let certificate = certify(solver, operator, second);
-                let theta = certificate.eigenvalues.first().copied().unwrap_or(0.0);
-                let residual = largest(certificate.residuals.iter().copied());
-                let floor = certificate.image_rounding;
-                Sight {
-                    theta,
-                    residual,
-                    measured: residual - floor,
-                    floor,
-                    clears_up,
-                    certificate: Some(certificate),
-                }
-            }
+        if let Some(outlook) = solver.outlook()
+            && !wanted
+            && outlook.residual + outlook.image_error > self.limits.tol * outlook.theta
+        {
+            let Outlook { theta, residual, image_error: floor, clears_up } = outlook;
+            return Ok(Sight { theta, residual, measured: residual, floor, clears_up, certificate: None });
         }
+        solver.form_pairs(operator)?;
+        let clears_up = solver.outlook().is_some_and(|outlook| outlook.clears_up);
+        let certificate = certify(solver, operator, second);
+        let theta = certificate.eigenvalues.first().copied().unwrap_or(0.0);
+        let residual = largest(certificate.residuals.iter().copied());
+        let floor = certificate.image_rounding;
+        let measured = residual - floor;
+        Ok(Sight { theta, residual, measured, floor, clears_up, certificate: Some(certificate) })
     }
 
     fn record<O: CovarianceOperator>(

@@ -139,6 +139,21 @@ fn choices_that_change_the_way_go_on_too() {
 }
 
 #[test]
+fn vectors_of_the_rows_go_on_too() {
+    // So many more columns than rows that `krylov` begins with the other side.
+    let (n, d) = (60, 9000);
+    let mut values = sparse_values(n, d, 0.01, 5);
+    (0..n).for_each(|l| values[l * d + l % 7] += 3.0 / (1 + l % 7) as f64);
+    let limits = Limits { tol: 1e-9, ..Limits::default() };
+    let config = FitConfig { k: 4, limits, preprocessing: Preprocessing::NONE, ..config(SolverKind::Krylov) };
+    let x = csr_f32(&values, d);
+    let looks = assert_law(&config, &x, None, "rows");
+    let (_, checkpoints) = kept(&config, &x, None);
+    let of_rows = |checkpoint: &Checkpoint| format!("{checkpoint:?}").contains("of_rows");
+    assert!(looks >= 6 && checkpoints.iter().all(of_rows), "{looks} looks, all of them of the rows at first");
+}
+
+#[test]
 fn copies_that_krylov_doubts_about_are_found_after_a_break() {
     // Eight copies of the largest value, a block of three: the block grows before converged is said.
     let lambda: Vec<f64> = (0..40).map(|i| if i < 8 { 1.0 } else { 0.9_f64.powi(i) }).collect();

@@ -11,6 +11,9 @@ use crate::observe::Observer;
 use crate::solver::{Krylov, KrylovSizes, Solver};
 use crate::{CancelToken, Covariance, CovarianceOperator, Error};
 
+/// Passes that no run in memory needs: who allows fewer means it.
+const MANY_PASSES: f64 = 200.0;
+
 /// Data to be fitted.
 pub(super) trait Material {
     /// n and d.
@@ -19,8 +22,8 @@ pub(super) trait Material {
     /// The solver to run, and why.
     fn choose(&self, config: &FitConfig) -> (SolverKind, String);
 
-    /// That solver, sized for the way the data is stored.
-    fn solver(&self, config: &FitConfig) -> Result<Box<dyn Solver>, Error>;
+    /// That solver, sized for the way the data is stored. Whether somebody wants to see every iterate is for it to know.
+    fn solver(&self, config: &FitConfig, iterates_wanted: bool) -> Result<Box<dyn Solver>, Error>;
 
     /// A random sample of about `count` rows.
     fn sample(&self, count: usize, seed: u64) -> Result<Cow<'_, Matrix<'static>>, Error>;
@@ -107,11 +110,15 @@ impl Material for InMemory<'_> {
         }
     }
 
-    fn solver(&self, config: &FitConfig) -> Result<Box<dyn Solver>, Error> {
+    fn solver(&self, config: &FitConfig, iterates_wanted: bool) -> Result<Box<dyn Solver>, Error> {
         let (n, d) = self.shape();
         if config.solver == SolverKind::Krylov && self.matrix.is_sparse() {
             let sizes = KrylovSizes::suiting_sparse_in_memory(d, config.k);
-            return Ok(Box::new(Krylov::new(d, config.k, sizes, config.seed, config.start.as_ref())?));
+            let krylov = Krylov::new(d, config.k, sizes, config.seed, config.start.as_ref())?;
+            // Who counts passes, brings a start or wants to see every iterate is better served by C.
+            let free = config.limits.max_passes >= MANY_PASSES && config.start.is_none() && !iterates_wanted;
+            let by_rows = free && Krylov::gains_from_rows(n, d, config.k);
+            return Ok(Box::new(if by_rows { krylov.beginning_with_rows(n)? } else { krylov }));
         }
         config.solver(n, d)
     }

@@ -251,6 +251,7 @@ impl FitConfig {
         observers: &mut [&mut (dyn Observer + Send)],
     ) -> Result<Fit, Error> {
         let (n, d) = material.shape();
+        let iterates_wanted = observers.iter().any(|observer| observer.wants_iterates());
         let mut run = self.clone();
         let mut read = RowsRead::default();
         let (report, chosen_because) = loop {
@@ -277,7 +278,7 @@ impl FitConfig {
             if let Some(paused) = paused {
                 driver = driver.resuming(paused);
             }
-            let mut solver = material.solver(&run)?;
+            let mut solver = material.solver(&run, iterates_wanted)?;
             let arithmetic = self.arithmetic;
             let mut operator = InArithmetic { operator: material.operator(), arithmetic };
             let report = driver.run(&mut *solver, &mut operator)?;

@@ -106,7 +106,7 @@ impl Material for OnDisk<'_> {
         (self.plan.solver, self.plan.chosen_because.clone())
     }
 
-    fn solver(&self, config: &FitConfig) -> Result<Box<dyn Solver>, Error> {
+    fn solver(&self, config: &FitConfig, _iterates_wanted: bool) -> Result<Box<dyn Solver>, Error> {
         let (n, d) = self.shape();
         let (k, start): (usize, Option<&Block>) = (config.k, config.start.as_ref());
         if k > self.plan.most_components && self.plan.solver != SolverKind::Covariance {

@@ -1,4 +1,4 @@
-//! Y += Σ x tᵀ over compressed rows, t = w(Vᵀx − c).
+//! Y += Σ x tᵀ over compressed rows, t = w(Vᵀx − c); and either half of it alone.
 //!
 //! The lanes of a register are neighbouring *vectors*: the p values of a coordinate lie side by side in V and Y, so
 //! that an entry reads and writes whole cache lines. Up to four registers of vectors are taken at a time; with more,
@@ -26,11 +26,14 @@ pub(crate) fn sum_csr<T: Real, A: Arithmetic>(
     t: &mut Vec<A>,
     t_sum: &mut [f64],
 ) {
-    // A load that follows a store under a mask, as from one row to the next in a column that many have, waits for it: the
-    // widest registers are for blocks that fill them.
+    sum_csr_at(suiting_level::<A>(p), x, rows, weights, c, v, p, y, t, t_sum);
+}
+
+/// A load that follows a store under a mask, as from one row to the next in a column that many have, waits for it: the widest
+/// registers are for blocks that fill them.
+fn suiting_level<A: Arithmetic>(p: usize) -> Level {
     let narrow = p * A::BYTES <= 32 && Level::best() == Level::Avx512;
-    let level = if narrow { Level::Avx2 } else { Level::best() };
-    sum_csr_at(level, x, rows, weights, c, v, p, y, t, t_sum);
+    if narrow { Level::Avx2 } else { Level::best() }
 }
 
 /// [`sum_csr`] with the instructions of `level`.
@@ -52,6 +55,107 @@ pub(super) fn sum_csr_at<T: Real, A: Arithmetic>(
     t.clear();
     t.resize(p, A::default());
     A::run(level, Chunk { x, rows, weights, c, v, p, y, t, t_sum });
+}
+
+/// `t` ← Vᵀx for the compressed rows from `first` on, p values each, one row after another.
+pub(crate) fn dots_csr<T: Real, A: Arithmetic>(
+    x: &Csr<'_, T>,
+    first: usize,
+    v: &[A],
+    p: usize,
+    t: &mut [A],
+) {
+    dots_csr_at(suiting_level::<A>(p), x, first, v, p, t);
+}
+
+/// [`dots_csr`] with the instructions of `level`.
+pub(super) fn dots_csr_at<T: Real, A: Arithmetic>(
+    level: Level,
+    x: &Csr<'_, T>,
+    first: usize,
+    v: &[A],
+    p: usize,
+    t: &mut [A],
+) {
+    assert_eq!((v.len(), t.len() % p), (x.n_cols() * p, 0), "V is d×p, and a row has p dots");
+    A::run(level, Dots { x, first, v, p, t });
+}
+
+struct Dots<'a, T: Real, A> {
+    x: &'a Csr<'a, T>,
+    first: usize,
+    v: &'a [A],
+    p: usize,
+    t: &'a mut [A],
+}
+
+impl<T: Real, A: Arithmetic> Kernel<A> for Dots<'_, T, A> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<L: Lanes<Number = A>>(self) {
+        let Self { x, first, v, p, t } = self;
+        for (i, t) in t.chunks_exact_mut(p).enumerate() {
+            let (columns, values) = x.row_slices(first + i);
+            let row = Row { columns, values, v: v.as_ptr(), y: std::ptr::null_mut(), p };
+            // SAFETY: `Csr` holds columns below d only and as many values as columns; V has d·p values, and t has p.
+            unsafe { row.dots::<L>(t) };
+        }
+    }
+}
+
+/// Y += x tᵀ and `t_sum` += t for the rows of one chunk, with a t of p values given for every row of `x`.
+pub(crate) fn add_csr<T: Real, A: Arithmetic>(
+    x: &Csr<'_, T>,
+    rows: &RowSet<'_>,
+    t: &[A],
+    p: usize,
+    y: &mut [A],
+    t_sum: &mut [f64],
+) {
+    add_csr_at(suiting_level::<A>(p), x, rows, t, p, y, t_sum);
+}
+
+/// [`add_csr`] with the instructions of `level`.
+pub(super) fn add_csr_at<T: Real, A: Arithmetic>(
+    level: Level,
+    x: &Csr<'_, T>,
+    rows: &RowSet<'_>,
+    t: &[A],
+    p: usize,
+    y: &mut [A],
+    t_sum: &mut [f64],
+) {
+    let sizes = (t.len(), y.len(), t_sum.len());
+    assert_eq!(sizes, (x.n_rows() * p, x.n_cols() * p, p), "t is n×p, Y is d×p, Σt has p values");
+    A::run(level, Add { x, rows, t, p, y, t_sum });
+}
+
+struct Add<'a, T: Real, A> {
+    x: &'a Csr<'a, T>,
+    rows: &'a RowSet<'a>,
+    t: &'a [A],
+    p: usize,
+    y: &'a mut [A],
+    t_sum: &'a mut [f64],
+}
+
+impl<T: Real, A: Arithmetic> Kernel<A> for Add<'_, T, A> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<L: Lanes<Number = A>>(self) {
+        let Self { x, rows, t, p, y, t_sum } = self;
+        for i in 0..rows.len() {
+            let l = rows.get(i);
+            let (columns, values) = x.row_slices(l);
+            let t = &t[l * p..(l + 1) * p];
+            t_sum.iter_mut().zip(t).for_each(|(sum, t)| *sum += t.to_f64());
+            let row = Row { columns, values, v: std::ptr::null(), y: y.as_mut_ptr(), p };
+            // SAFETY: `Csr` holds columns below d only and as many values as columns; Y has d·p values, and t has p.
+            unsafe { row.update::<L>(t) };
+        }
+    }
 }
 
 struct Chunk<'a, T: Real, A> {
@@ -95,7 +199,9 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Chunk<'_, T, A> {
 struct Row<'a, T, A> {
     columns: &'a [u32],
     values: &'a [T],
+    /// Read by the dots.
     v: *const A,
+    /// Read and written by the update.
     y: *mut A,
     p: usize,
 }
@@ -126,7 +232,7 @@ impl<T: Real, A: Arithmetic> Row<'_, T, A> {
     ///
     /// # Safety
     ///
-    /// As for [`Lanes`]; columns are below d, there are as many values, V and Y have d·p values and t has p.
+    /// As for [`Lanes`]; columns are below d, there are as many values, V has d·p values and t has p.
     #[inline(always)]
     unsafe fn dots<L: Lanes<Number = A>>(&self, t: &mut [A]) {
         // SAFETY: the caller's promise.
@@ -144,7 +250,7 @@ impl<T: Real, A: Arithmetic> Row<'_, T, A> {
     ///
     /// # Safety
     ///
-    /// As for [`Row::dots`].
+    /// As for [`Row::dots`], with Y for V.
     #[inline(always)]
     unsafe fn update<L: Lanes<Number = A>>(&self, t: &[A]) {
         // SAFETY: the caller's promise.

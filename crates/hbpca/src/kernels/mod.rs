@@ -30,7 +30,7 @@ use std::ops::Range;
 /// Rows whose sum coarse arithmetic gathers before it is added up in f64.
 pub(crate) const COARSE_ROWS: usize = <f32 as lanes::Arithmetic>::ROWS_IN_SUM;
 
-pub(crate) use csr::sum_csr;
+pub(crate) use csr::{add_csr, dots_csr, sum_csr};
 pub(crate) use dense::sum_dense;
 pub(crate) use lanes::Arithmetic;
 #[allow(unreachable_pub, reason = "a public trait that users cannot name seals `Real`")]

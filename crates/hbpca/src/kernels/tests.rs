@@ -278,6 +278,29 @@ fn sparse_sums_agree_with_the_formula() {
     });
 }
 
+#[test]
+fn the_two_halves_of_a_sparse_sum_are_the_whole() {
+    let n = 12;
+    at_each_level(|level| {
+        for (d, p) in [(1, 1), (7, 2), (33, 4), (100, 7), (100, 8), (33, 21)] {
+            let mut numbers = Numbers::new((d * 100 + p) as u64, false);
+            let x: Csr<f32> = compressed(n, d, &mut numbers);
+            let (v, start): (Vec<f32>, Vec<f32>) = (numbers.take(d * p), numbers.take(d * p));
+            let (rows, weights) = (RowSet::Range(0..n), RowWeights(None));
+            let (mut want, mut want_t, mut room) = (start.clone(), vec![0.5; p], Vec::new());
+            csr::sum_csr_at(level, &x, &rows, weights, None, &v, p, &mut want, &mut room, &mut want_t);
+            // In two calls, of which the second begins in the middle.
+            let mut t = vec![f32::NAN; n * p];
+            let (first, second) = t.split_at_mut(5 * p);
+            csr::dots_csr_at(level, &x, 0, &v, p, first);
+            csr::dots_csr_at(level, &x, 5, &v, p, second);
+            let (mut got, mut got_t) = (start, vec![0.5; p]);
+            csr::add_csr_at(level, &x, &rows, &t, p, &mut got, &mut got_t);
+            assert_eq!((got, got_t), (want, want_t), "{level:?} d={d} p={p}");
+        }
+    });
+}
+
 /// The twin's sums in the same order: only FMA may round differently.
 fn check_summary<T: Real>(level: Level, d: usize, n: usize, weighted: bool, integers: bool) {
     let mut numbers = Numbers::new((d * 100 + n) as u64, integers);

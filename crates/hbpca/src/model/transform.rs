@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Model;
 use crate::matrix::Real;
-use crate::{Dense, Error, Matrix};
+use crate::{Csr, Dense, Error, Matrix, kernels};
 
 /// Whether scores are divided by their standard deviation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,17 +59,30 @@ impl Model {
             Matrix::DenseF64(x) => blocks.for_each_init(Vec::new, |room, (i, scores)| {
                 project_dense(x, i * rows, self.shift(), &map, room, scores);
             }),
-            sparse => {
-                let mut of_mean = vec![0.0; k];
-                for (row, mu) in map.chunks_exact(k).zip(self.shift().unwrap_or(&[])) {
-                    of_mean.iter_mut().zip(row).for_each(|(o, u)| *o += mu * u);
-                }
+            Matrix::CsrF32(x) => {
+                let of_mean = self.of_mean(&map);
                 blocks.for_each_init(Vec::new, |room, (i, scores)| {
-                    project_sparse(sparse, i * rows, &of_mean, &map, room, scores);
+                    project_sparse(x, i * rows, &of_mean, &map, room, scores);
+                });
+            }
+            Matrix::CsrF64(x) => {
+                let of_mean = self.of_mean(&map);
+                blocks.for_each_init(Vec::new, |room, (i, scores)| {
+                    project_sparse(x, i * rows, &of_mean, &map, room, scores);
                 });
             }
         }
         Ok(scores)
+    }
+
+    /// What `map` makes of the mean, which sparse rows are not moved by.
+    fn of_mean(&self, map: &[f64]) -> Vec<f64> {
+        let k = self.n_components();
+        let mut of_mean = vec![0.0; k];
+        for (row, mu) in map.chunks_exact(k).zip(self.shift().unwrap_or(&[])) {
+            of_mean.iter_mut().zip(row).for_each(|(o, u)| *o += mu * u);
+        }
+        of_mean
     }
 
     /// Rows from scores (n×k, row-major): x = μ + D·U·scores, the point nearest to the data within the components.
@@ -154,8 +167,8 @@ fn project_dense<S: Real, T: Real>(
 }
 
 /// `scores` ← X·map − 1·`of_mean`ᵀ for the compressed rows from `first` on.
-fn project_sparse<T: Real>(
-    x: &Matrix<'_>,
+fn project_sparse<S: Real, T: Real>(
+    x: &Csr<'_, S>,
     first: usize,
     of_mean: &[f64],
     map: &[f64],
@@ -163,13 +176,11 @@ fn project_sparse<T: Real>(
     scores: &mut [T],
 ) {
     let k = of_mean.len();
-    room.resize(k, 0.0);
-    for (i, scores) in scores.chunks_exact_mut(k).enumerate() {
-        room.iter_mut().zip(of_mean).for_each(|(sum, o)| *sum = -o);
-        x.for_each_in_row(first + i, |j, x| {
-            room.iter_mut().zip(&map[j * k..(j + 1) * k]).for_each(|(sum, u)| *sum += x * u);
-        });
-        scores.iter_mut().zip(room.iter()).for_each(|(score, x)| *score = T::from_f64(*x));
+    room.resize(scores.len(), 0.0);
+    kernels::dots_csr(x, first, map, k, room);
+    for (scores, dots) in scores.chunks_exact_mut(k).zip(room.chunks_exact(k)) {
+        let each = scores.iter_mut().zip(dots).zip(of_mean);
+        each.for_each(|((score, dot), o)| *score = T::from_f64(dot - o));
     }
 }
 

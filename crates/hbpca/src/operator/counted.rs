@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CovarianceOperator, RowSpectrum, Rows};
+use super::{CovarianceOperator, ROW_GRAM_PASSES, RowSpectrum, Rows};
 use crate::{Archive, Block, Error};
 
 /// Rows read so far.
@@ -49,9 +49,9 @@ impl<O: CovarianceOperator> Counted<O> {
         self.read.passes(self.operator.n_rows())
     }
 
-    fn count_forming(&mut self) {
-        self.read.rows += self.operator.passes_to_form() * self.operator.n_rows() as u64;
-        self.read.full_passes += self.operator.passes_to_form();
+    fn count(&mut self, passes: u64) {
+        self.read.rows += passes * self.operator.n_rows() as u64;
+        self.read.full_passes += passes;
     }
 }
 
@@ -81,8 +81,7 @@ impl<O: CovarianceOperator> CovarianceOperator for Counted<O> {
 
     fn first_image(&mut self, x: &mut Block, z: &mut Block) -> Result<(), Error> {
         self.operator.first_image(x, z)?;
-        self.read.rows += self.n_rows() as u64;
-        self.read.full_passes += 1;
+        self.count(1);
         Ok(())
     }
 
@@ -96,8 +95,21 @@ impl<O: CovarianceOperator> CovarianceOperator for Counted<O> {
 
     fn apply_coarsely(&mut self, v: &Block, out: &mut Block) -> Result<(), Error> {
         self.operator.apply_coarsely(v, out)?;
-        self.read.rows += self.n_rows() as u64;
-        self.read.full_passes += 1;
+        self.count(1);
+        Ok(())
+    }
+
+    fn apply_row_gram(&mut self, u: &Block, out: &mut Block) -> Result<Option<f64>, Error> {
+        let rounding = self.operator.apply_row_gram(u, out)?;
+        if rounding.is_some() {
+            self.count(ROW_GRAM_PASSES);
+        }
+        Ok(rounding)
+    }
+
+    fn combine_rows(&mut self, u: &Block, out: &mut Block) -> Result<(), Error> {
+        self.operator.combine_rows(u, out)?;
+        self.count(1);
         Ok(())
     }
 
@@ -108,8 +120,7 @@ impl<O: CovarianceOperator> CovarianceOperator for Counted<O> {
     fn spectrum_from_rows(&mut self, k: usize) -> Result<Option<RowSpectrum>, Error> {
         let found = self.operator.spectrum_from_rows(k)?;
         if found.is_some() {
-            self.read.rows += RowSpectrum::PASSES * self.n_rows() as u64;
-            self.read.full_passes += RowSpectrum::PASSES;
+            self.count(RowSpectrum::PASSES);
         }
         Ok(found)
     }
@@ -120,13 +131,13 @@ impl<O: CovarianceOperator> CovarianceOperator for Counted<O> {
 
     fn form(&mut self, c: &mut Block) -> Result<f64, Error> {
         let rounding = self.operator.form(c)?;
-        self.count_forming();
+        self.count(self.operator.passes_to_form());
         Ok(rounding)
     }
 
     fn form_coarsely(&mut self, c: &mut Block) -> Result<f64, Error> {
         let rounding = self.operator.form_coarsely(c)?;
-        self.count_forming();
+        self.count(self.operator.passes_to_form());
         Ok(rounding)
     }
 }

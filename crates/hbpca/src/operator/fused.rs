@@ -7,7 +7,8 @@
 //!          = D⁻¹ [ Σ x t − μ Σ t ],  t = xᵀV′ − μᵀV′        sparse: zeros stay unstored
 //! ```
 
-use super::sum::{Arithmetic, Operand, OperandRoom, Prepared, Scratch, center, unscale};
+use super::row_gram::RowGram;
+use super::sum::{Arithmetic, Operand, OperandRoom, Prepared, Scratch};
 use super::{CovarianceOperator, RowSpectrum, Rows, gram};
 use crate::kernels;
 use crate::matrix::{ColumnStatistics, Matrix, Preprocessing, RowMap, check_weights};
@@ -36,6 +37,7 @@ pub struct Covariance<'m> {
     cancel: CancelToken,
     room: OperandRoom,
     scratch: Scratch,
+    row_gram: RowGram,
 }
 
 impl<'m> Covariance<'m> {
@@ -60,7 +62,7 @@ impl<'m> Covariance<'m> {
     pub fn with_map(matrix: &'m Matrix<'m>, map: RowMap) -> Self {
         let (room, scratch) = (OperandRoom::default(), Scratch::default());
         let cancel = CancelToken::default();
-        Self { matrix, map, vanishing: Vec::new(), weights: None, cancel, room, scratch }
+        Self { matrix, map, vanishing: Vec::new(), weights: None, cancel, room, scratch, row_gram: RowGram::default() }
     }
 
     /// The same, knowing that the statistics are those of its rows (and weights): columns that vanish are left out of C then.
@@ -137,13 +139,7 @@ impl<'m> Covariance<'m> {
         let mut scratch = std::mem::take(&mut self.scratch);
         let round = self.matrix.is_sparse() && arithmetic == Arithmetic::Single;
         let operand = Operand::new(&self.map, v, round, &mut room);
-        // Columns that many rows have gather long sums: in f32 their error falls as the number of parts grows.
-        let n_chunks = self.prepared().n_chunks(rows.count(self.n_rows())) << u32::from(round);
-        self.prepared().sum(rows, operand, arithmetic, n_chunks, &mut scratch, out.values_mut());
-        if self.matrix.is_sparse() {
-            center(&self.map, &scratch.t_sum, out.values_mut());
-        }
-        unscale(&self.map, p, out.values_mut());
+        self.prepared().product(rows, operand, arithmetic, &mut scratch, out.values_mut());
         (self.room, self.scratch) = (room, scratch);
         self.cancel.go_on()
     }
@@ -195,6 +191,27 @@ impl CovarianceOperator for Covariance<'_> {
         let found = gram::leading(&self.prepared(), k)?;
         self.cancel.go_on()?;
         Ok(Some(found))
+    }
+
+    fn apply_row_gram(&mut self, u: &Block, out: &mut Block) -> Result<Option<f64>, Error> {
+        let (n, d) = (self.n_rows(), self.dim());
+        let Matrix::CsrF32(x) = self.matrix else { return Ok(None) };
+        let Some(rounding) = coarse_rounding_of_compressed(&self.map, n, d) else { return Ok(None) };
+        let mut gram = std::mem::take(&mut self.row_gram);
+        gram.apply(&self.prepared(), x, u, out)?;
+        self.row_gram = gram;
+        self.cancel.go_on()?;
+        Ok(Some(rounding))
+    }
+
+    fn combine_rows(&mut self, u: &Block, out: &mut Block) -> Result<(), Error> {
+        if !matches!(self.matrix, Matrix::CsrF32(_)) {
+            return Err(super::no_row_gram());
+        }
+        // Its memory is given back: who combines rows is done with the other side.
+        let mut gram = std::mem::take(&mut self.row_gram);
+        gram.combine(&self.prepared(), u, out)?;
+        self.cancel.go_on()
     }
 
     fn passes_to_form(&self) -> u64 {

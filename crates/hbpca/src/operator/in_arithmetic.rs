@@ -73,6 +73,17 @@ impl CovarianceOperator for InArithmetic<'_> {
         self.operator.apply_coarsely(v, out)
     }
 
+    fn apply_row_gram(&mut self, u: &Block, out: &mut Block) -> Result<Option<f64>, Error> {
+        match self.arithmetic {
+            ArithmeticChoice::Auto => self.operator.apply_row_gram(u, out),
+            ArithmeticChoice::Single | ArithmeticChoice::Double => Ok(None),
+        }
+    }
+
+    fn combine_rows(&mut self, u: &Block, out: &mut Block) -> Result<(), Error> {
+        self.operator.combine_rows(u, out)
+    }
+
     fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
         self.operator.archive(archive)
     }

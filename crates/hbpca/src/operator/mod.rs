@@ -11,6 +11,7 @@ mod fused;
 mod gram;
 mod in_arithmetic;
 mod kept;
+mod row_gram;
 mod sharded;
 mod streamed;
 mod sum;
@@ -48,6 +49,9 @@ impl Rows<'_> {
         }
     }
 }
+
+/// How often a product with G reads every row.
+pub(crate) const ROW_GRAM_PASSES: u64 = 2;
 
 /// Unit vectors multiplied at a time where C is formed by products.
 const UNITS: usize = 32;
@@ -107,6 +111,19 @@ pub trait CovarianceOperator {
         self.apply(v, out)
     }
 
+    /// `out` ← GU in the cheaper arithmetic, for G = (1/n)AAᵀ and U n×p: two full passes, for AᵀU and for A(AᵀU).
+    /// G has the eigenvalues of C, and vectors as long as there are rows. Returns a bound on ‖fl(Gu) − Gu‖ for a unit vector u, or nothing
+    /// where the operator has no such products.
+    fn apply_row_gram(&mut self, _u: &Block, _out: &mut Block) -> Result<Option<f64>, Error> {
+        Ok(None)
+    }
+
+    /// `out` ← AᵀU in the cheaper arithmetic: one full pass. It points along eigenvectors of C for those U of G. An operator without
+    /// [`apply_row_gram`](Self::apply_row_gram) refuses.
+    fn combine_rows(&mut self, _u: &Block, _out: &mut Block) -> Result<(), Error> {
+        Err(no_row_gram())
+    }
+
     /// Walks over what it remembers between products and what later products depend on, for a checkpoint: rows drawn into
     /// memory, the position of a generator. An operator that only reads the data remembers nothing.
     fn archive(&mut self, _archive: &mut Archive<'_>) -> Result<(), Error> {
@@ -147,6 +164,11 @@ pub trait CovarianceOperator {
     }
 }
 
+/// What is said to who asks for AᵀU where there are no products with G.
+fn no_row_gram() -> Error {
+    Error::parameter("operator", "C alone", "it has no products with AAᵀ")
+}
+
 impl<O: CovarianceOperator + ?Sized> CovarianceOperator for &mut O {
     fn dim(&self) -> usize {
         (**self).dim()
@@ -174,6 +196,12 @@ impl<O: CovarianceOperator + ?Sized> CovarianceOperator for &mut O {
     }
     fn apply_coarsely(&mut self, v: &Block, out: &mut Block) -> Result<(), Error> {
         (**self).apply_coarsely(v, out)
+    }
+    fn apply_row_gram(&mut self, u: &Block, out: &mut Block) -> Result<Option<f64>, Error> {
+        (**self).apply_row_gram(u, out)
+    }
+    fn combine_rows(&mut self, u: &Block, out: &mut Block) -> Result<(), Error> {
+        (**self).combine_rows(u, out)
     }
     fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
         (**self).archive(archive)

@@ -37,6 +37,8 @@ pub(super) struct Operand<'a> {
     pub(super) p: usize,
     /// V′ᵀμ, where there is a μ.
     pub(super) c: Option<&'a [f64]>,
+    /// Where `rounded` is no V′ but has, n×p, what stands for (x − μ)ᵀV′ in every row.
+    pub(super) of_rows: bool,
 }
 
 /// Memory for an [`Operand`].
@@ -95,7 +97,7 @@ impl<'a> Operand<'a> {
         use_for(rounded, if round { v.len() } else { 0 });
         divide(map, v, p, scaled);
         divide(map, v, p, rounded);
-        Self { v: if map.scale().is_some() { scaled } else { v }, rounded, p, c }
+        Self { v: if map.scale().is_some() { scaled } else { v }, rounded, p, c, of_rows: false }
     }
 }
 
@@ -132,6 +134,25 @@ impl Prepared<'_> {
     pub(super) fn n_chunks(&self, n_read: usize) -> usize {
         let entries = (self.matrix.nnz() as f64 * (n_read as f64 / self.n_rows() as f64)) as usize;
         ordered::n_chunks(entries, self.dim())
+    }
+
+    /// `out` ← Σ aₗ(aₗᵀV) over `rows`, d×p, or for an operand of rows Σ aₗtₗᵀ. After an abandoned run it holds nothing of use.
+    pub(super) fn product(
+        &self,
+        rows: Rows<'_>,
+        operand: Operand<'_>,
+        arithmetic: Arithmetic,
+        scratch: &mut Scratch,
+        out: &mut [f64],
+    ) {
+        // Columns that many rows have gather long sums: in f32 their error falls as the number of parts grows.
+        let coarse = !operand.rounded.is_empty();
+        let n_chunks = self.n_chunks(rows.count(self.n_rows())) << u32::from(coarse);
+        self.sum(rows, operand, arithmetic, n_chunks, scratch, out);
+        if self.matrix.is_sparse() {
+            center(self.map, &scratch.t_sum, out);
+        }
+        unscale(self.map, operand.p, out);
     }
 
     /// `out` ← Σ (x − μ)((x − μ)ᵀV′) over `rows`, in `n_chunks` chunks. Compressed rows leave − μΣt to [`center`], with Σt in
@@ -266,7 +287,7 @@ impl Worker {
         arithmetic: Arithmetic,
         into: Option<&mut [f64]>,
     ) {
-        let Operand { v, rounded, p, c } = operand;
+        let Operand { v, rounded, p, c, of_rows } = operand;
         let y = into.unwrap_or(&mut self.y);
         y.fill(0.0);
         self.coarse_y.fill(0.0);
@@ -280,6 +301,7 @@ impl Worker {
             }
             Matrix::DenseF32(x) => kernels::sum_dense(x, rows, weights, shift, v, p, y, kernel),
             Matrix::DenseF64(x) => kernels::sum_dense(x, rows, weights, shift, v, p, y, kernel),
+            Matrix::CsrF32(x) if of_rows => kernels::add_csr(x, rows, rounded, p, &mut self.coarse_y, t_sum),
             Matrix::CsrF32(x) if !rounded.is_empty() => {
                 let (y, kernel) = (&mut self.coarse_y, &mut self.coarse_kernel);
                 kernels::sum_csr(x, rows, weights, c, rounded, p, y, kernel, t_sum);

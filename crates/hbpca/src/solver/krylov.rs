@@ -14,10 +14,11 @@
 //! the residuals fall below the rounding of the Lanczos relation, one pass computes the images of the best vectors anew.
 //! A repeated eigenvalue shows at most p of its copies. Where p of the values found agree, in all they say, there may be more:
 //! the block then grows to k + 1 vectors by random ones, which get as many looks as the first ones had.
-//! While the residuals are above the rounding of cheaper arithmetic, and the operator has such, line 3 uses it.
+//! While the residuals are above the rounding of cheaper arithmetic, and the operator has such, line 3 uses it. Compressed rows of many
+//! more columns than rows spend that time on G = (1/n)AAᵀ instead of C, whose vectors are shorter; X ← orth(AᵀX) leads back.
 //! Choose it as the best method without sampling. Cost of a step: 1 pass.
 
-use super::lanczos::Lanczos;
+use super::lanczos::{Lanczos, Upright};
 use super::{Outlook, Pairs, Solver};
 use crate::block::largest;
 use crate::certificate::Next;
@@ -72,11 +73,16 @@ impl KrylovSizes {
 /// The k leading eigenvectors from a block Krylov space.
 #[derive(Clone, Debug)]
 pub struct Krylov {
+    d: usize,
     k: usize,
     sizes: KrylovSizes,
     seed: u64,
+    /// Whether the run begins with vectors of G.
+    begins_with_rows: bool,
+    /// Whether the basis is one of G.
+    of_rows: bool,
     basis: Lanczos,
-    /// Z = CX.
+    /// Z = CX, or GX.
     z: Block,
     /// Whether the operator's cheaper arithmetic still serves.
     coarse: bool,
@@ -114,9 +120,12 @@ impl Krylov {
         let basis = Lanczos::starting_with(beside(&given, &fill));
         let sizes = KrylovSizes { block, memory };
         Ok(Self {
+            d,
             k,
             sizes,
             seed,
+            begins_with_rows: false,
+            of_rows: false,
             basis,
             z: Block::zeros(d, 0),
             coarse: true,
@@ -126,6 +135,22 @@ impl Krylov {
             steps: 0,
             settled_at: 0,
         })
+    }
+
+    /// Whether [`beginning_with_rows`](Self::beginning_with_rows) pays for compressed rows in memory: vectors of G are so much shorter
+    /// that working on the basis, and not the products, is what becomes cheaper. One component has hardly a basis.
+    pub fn gains_from_rows(n: usize, d: usize, k: usize) -> bool {
+        k > 1 && k <= n && d >= LONG && 2 * n <= d
+    }
+
+    /// Begins with vectors of G = (1/n)AAᵀ, where the operator has products with it; n ≥ k. Other starts than random ones are left.
+    pub fn beginning_with_rows(mut self, n: usize) -> Result<Self, Error> {
+        super::check_components(self.k, n)?;
+        self.sizes.block = self.sizes.block.min(n);
+        self.sizes.memory = self.sizes.memory.min(n);
+        self.basis = random_start(n, self.sizes.block, self.seed)?;
+        (self.begins_with_rows, self.of_rows) = (true, true);
+        Ok(self)
     }
 
     /// Whether what is left to see lies below the rounding of the relation: fresher images must tell.
@@ -173,8 +198,25 @@ impl Krylov {
 
     /// Lines 3–5.
     fn widen(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        // 3
-        let rounding = match operator.coarse_rounding() {
+        let rounding = self.multiply(operator)?; // 3
+        if self.basis.len() == 0 {
+            self.settle_memory();
+        }
+        let (unit, seed) = (operator.total_variance(), self.seed ^ (self.steps + 1));
+        self.basis.expand(&self.z, rounding, unit, self.sizes.block, seed) // 4, 5
+    }
+
+    /// Z ← CX or GX. Returns a bound on its rounding.
+    fn multiply(&mut self, operator: &mut dyn CovarianceOperator) -> Result<f64, Error> {
+        if self.of_rows {
+            if let Some(rounding) = operator.apply_row_gram(&self.basis.x, &mut self.z)? {
+                return Ok(rounding);
+            }
+            // An operator that has no such products says so at the first one.
+            self.basis = random_start(self.d, self.sizes.block, self.seed)?;
+            self.of_rows = false;
+        }
+        Ok(match operator.coarse_rounding() {
             None if self.basis.len() == 0 => {
                 operator.first_image(&mut self.basis.x, &mut self.z)?;
                 self.coarse = operator.coarse_rounding().is_some();
@@ -189,12 +231,28 @@ impl Krylov {
                 operator.apply(&self.basis.x, &mut self.z)?;
                 operator.image_rounding()
             }
-        };
-        if self.basis.len() == 0 {
-            self.settle_memory();
+        })
+    }
+
+    /// Takes the best Ritz vectors for the basis, with images computed anew in f64.
+    fn refresh(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
+        self.beyond = self.basis.theta.get(self.k).map(|next| next + self.blur()).or(self.beyond);
+        (self.coarse, self.fresh) = (false, true);
+        self.z = Block::zeros(self.d, 0);
+        let (theta, count) = (self.basis.theta.clone(), self.worth_keeping());
+        let mut vectors = self.basis.restart(count);
+        if std::mem::take(&mut self.of_rows) {
+            // ‖Aᵀu‖² = nθ.
+            let rows = operator.n_rows() as f64;
+            vectors.scale_columns(|c| if theta[c] > 0.0 { (rows * theta[c]).sqrt().recip() } else { 0.0 });
+            let mut combined = Block::zeros(self.d, vectors.p());
+            operator.combine_rows(&vectors, &mut combined)?;
+            vectors = combined;
         }
-        let (unit, seed) = (operator.total_variance(), self.seed ^ (self.steps + 1));
-        self.basis.expand(&self.z, rounding, unit, self.sizes.block, seed) // 4, 5
+        let upright = Upright::new(vectors, self.seed ^ self.steps)?;
+        let mut images = Block::zeros(self.d, upright.v.p());
+        operator.apply(&upright.v, &mut images)?;
+        self.basis.refresh(upright, images, self.k, operator.image_rounding())
     }
 
     /// Room for the basis and the block that follows it; in f32 where the images are no better and the vectors are long.
@@ -213,6 +271,11 @@ impl Krylov {
     }
 }
 
+/// A basis that is to grow from random directions.
+fn random_start(d: usize, p: usize, seed: u64) -> Result<Lanczos, Error> {
+    Ok(Lanczos::starting_with(random_complement(Tall::empty(d).view(), p, seed)?))
+}
+
 impl Solver for Krylov {
     fn name(&self) -> &'static str {
         "krylov"
@@ -225,13 +288,7 @@ impl Solver for Krylov {
     fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         self.formed = None;
         if self.needs_refresh() || (self.basis.len() > 0 && self.basis.x.p() == 0) {
-            self.beyond = self.basis.theta.get(self.k).map(|next| next + self.blur()).or(self.beyond);
-            (self.coarse, self.fresh) = (false, true);
-            self.z = Block::zeros(self.z.d(), 0);
-            let vectors = self.basis.restart(self.worth_keeping(), self.seed ^ self.steps)?;
-            let mut images = Block::zeros(vectors.d(), vectors.p());
-            operator.apply(&vectors, &mut images)?;
-            return self.basis.refresh(vectors, images, self.k, operator.image_rounding());
+            return self.refresh(operator);
         }
         self.fresh = false;
         self.widen(operator)?;
@@ -247,6 +304,10 @@ impl Solver for Krylov {
         let theta = self.basis.theta.first().copied().unwrap_or(0.0);
         let (residual, image_error) = (self.residual(), self.basis.image_error());
         Some(Outlook { theta, residual, image_error, clears_up: self.coarse || self.needs_refresh() })
+    }
+
+    fn form_pairs(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
+        if self.of_rows { self.refresh(operator) } else { Ok(()) }
     }
 
     fn pairs(&mut self) -> Pairs<'_> {
@@ -299,10 +360,17 @@ impl Solver for Krylov {
     }
 
     fn passes_ahead(&self, _n_rows: usize) -> f64 {
-        1.0
+        // Vectors of G are combined to those of C, which need images.
+        if self.of_rows { 2.0 + 1.0 + 1.0 } else { 1.0 }
     }
 
     fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
+        if self.begins_with_rows {
+            archive.flag("of_rows", &mut self.of_rows)?;
+            if archive.is_restoring() && !self.of_rows {
+                self.basis = Lanczos::starting_with(Block::zeros(self.d, 0));
+            }
+        }
         let d = self.basis.x.d();
         archive.part("basis", |archive| self.basis.archive(archive))?;
         archive.check("basis", self.basis.len() >= self.k, "has fewer vectors than components are sought")?;

@@ -241,38 +241,36 @@ impl Lanczos {
         self.s = Mat::identity(count, count);
     }
 
-    /// Leaves the basis but for its `count` best Ritz vectors, which it returns, orthonormal in f64, for
-    /// [`refresh`](Self::refresh). Should they not be independent, random ones take the place of those that are not.
-    pub(super) fn restart(&mut self, count: usize, seed: u64) -> Result<Block, Error> {
+    /// Leaves the basis but for its `count` best Ritz vectors, which it returns, orthonormal as far as the basis is, for
+    /// [`refresh`](Self::refresh).
+    pub(super) fn restart(&mut self, count: usize) -> Block {
         let d = self.x.d();
-        let vectors = if let Some(fresh) = self.fresh.take() {
-            let [w, _] = fresh.together();
-            w
-        } else {
-            self.x = Block::zeros(d, 0);
-            self.q.product(self.coefficients(count))
+        let vectors = match self.fresh.take() {
+            Some(fresh) => {
+                let [w, _] = fresh.together();
+                w
+            }
+            None => self.q.product(self.coefficients(count)),
         };
-        self.q = Kept::with_room(d, 0, false);
-        let wanted = vectors.p();
-        let vectors = orthonormal_complement(vectors, Tall::empty(d).view())?;
-        if vectors.p() == wanted {
-            return Ok(vectors);
-        }
-        let fill = random_complement(view(&vectors), wanted - vectors.p(), seed)?;
-        Ok(beside(&vectors, &fill))
+        (self.q, self.x) = (Kept::with_room(d, 0, false), Block::zeros(d, 0));
+        vectors
     }
 
-    /// Takes for the basis the Ritz vectors within span(V), from the images Z = CV. The first k are wanted.
+    /// Takes for the basis the Ritz vectors within span(V), from the images Z = CV. V may be of another length than what was there
+    /// before. The first k are wanted.
     pub(super) fn refresh(
         &mut self,
-        mut v: Block,
+        upright: Upright,
         mut z: Block,
         k: usize,
         image_rounding: f64,
     ) -> Result<(), Error> {
-        let (theta, s) = small_eigen(&gram_of_blocks(&v, &z))?;
-        turn_block(&mut v, s.as_ref());
-        turn_block(&mut z, s.as_ref());
+        let Upright { mut v, turn, lengthened } = upright;
+        (self.q, self.x) = (Kept::with_room(v.d(), 0, false), Block::zeros(v.d(), 0));
+        let (theta, s) = small_eigen(&(turn.transpose() * gram_of_blocks(&v, &z) * &turn))?;
+        let turn = turn * s;
+        turn_block(&mut v, turn.as_ref());
+        turn_block(&mut z, turn.as_ref());
         let (a, residuals) = (v.p(), residual_norms(&v, &z, &theta));
         self.h = Mat::from_fn(a, a, |i, j| if i == j { theta[i] } else { 0.0 });
         self.b = Mat::from_fn(a, a, |i, j| if i == j { residuals[i] } else { 0.0 });
@@ -281,7 +279,7 @@ impl Lanczos {
         super::sort_descending(&mut v, &mut z);
         self.fresh = Some(Fresh { wanted: [v, z], others });
         self.error = 0.0;
-        self.count_error(a, image_rounding);
+        self.count_error(a, lengthened * image_rounding);
         Ok(())
     }
 
@@ -323,5 +321,35 @@ impl Lanczos {
     pub(super) fn image_error(&self) -> f64 {
         let rounding = self.q.coarseness() * rounding_of_sum(self.len() + self.x.p());
         self.error + rounding * self.largest()
+    }
+}
+
+/// Vectors that are orthonormal once they are turned: V·`turn`. Who multiplies V first has to turn V and its images only once.
+pub(super) struct Upright {
+    pub(super) v: Block,
+    turn: Mat<f64>,
+    /// The most by which a combination of V grows longer than its coefficients were.
+    lengthened: f64,
+}
+
+impl Upright {
+    /// V itself with (VᵀV)^−½, where its columns are nearly orthonormal, or else an orthonormal basis of its span. Should they not be
+    /// independent, random ones take the place of those that are not.
+    pub(super) fn new(v: Block, seed: u64) -> Result<Self, Error> {
+        /// Gram matrices are the identity up to this; their roots then keep all digits.
+        const NEARLY: f64 = 0.1;
+        let (d, p) = (v.d(), v.p());
+        let gram = gram_of_blocks(&v, &v);
+        let (values, vectors) = small_eigen(&gram)?;
+        if values.iter().all(|value| (value - 1.0).abs() <= NEARLY) {
+            let root = Mat::from_fn(p, p, |i, j| vectors[(i, j)] / values[j].sqrt());
+            let lengthened = values.last().map_or(1.0, |least| least.sqrt().recip());
+            return Ok(Self { v, turn: root * vectors.transpose(), lengthened });
+        }
+        let mut v = orthonormal_complement(v, Tall::empty(d).view())?;
+        if v.p() < p {
+            v = beside(&v, &random_complement(view(&v), p - v.p(), seed)?);
+        }
+        Ok(Self { v, turn: Mat::identity(p, p), lengthened: 1.0 })
     }
 }

@@ -85,7 +85,13 @@ pub trait Solver {
     /// Computes the exact images of the current iterate.
     fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error>;
 
-    /// The current iterate with its images; meaningful after [`look`](Self::look).
+    /// Makes [`pairs`](Self::pairs) ready, after a [`look`](Self::look), where the solver works on something else than vectors of C
+    /// and these have to be computed. What it reads is among the passes that lie [ahead](Self::passes_ahead) of a step.
+    fn form_pairs(&mut self, _operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// The current iterate with its images; meaningful after [`look`](Self::look) and [`form_pairs`](Self::form_pairs).
     fn pairs(&mut self) -> Pairs<'_>;
 
     /// Gives up the vectors of [`pairs`](Self::pairs), when a run has ended.
@@ -108,7 +114,7 @@ pub trait Solver {
     /// Moves to the next iterate.
     fn step(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error>;
 
-    /// Passes that one step and the look after it will read.
+    /// Passes that one step and the look after it will read, and forming the pairs then.
     fn passes_ahead(&self, n_rows: usize) -> f64;
 
     /// Parameters in force.
