@@ -11,6 +11,9 @@ use super::lanes::{Arithmetic, Kernel, Lanes};
 use super::{Level, RowSet, RowWeights};
 use crate::matrix::{Csr, Real};
 
+/// Lanes of the widest register.
+const MOST_LANES: usize = 16;
+
 /// For the rows of one chunk, with t = w(Vᵀx − c): Y += x tᵀ and `t_sum` += t; V and Y are d×p, row-major.
 ///
 /// A shift μ is brought in afterwards: with c = Vᵀμ, Σ w a(aᵀV) = Y − μ·`t_sum`ᵀ for a = x − μ, so that zeros stay
@@ -228,6 +231,9 @@ macro_rules! for_each_panel {
 }
 
 impl<T: Real, A: Arithmetic> Row<'_, T, A> {
+    /// Where five to seven vectors fill no register of AVX2 either.
+    const IN_SINGLE: bool = A::BYTES == f32::BYTES;
+
     /// t ← Vᵀx.
     ///
     /// # Safety
@@ -240,7 +246,11 @@ impl<T: Real, A: Arithmetic> Row<'_, T, A> {
             match self.p {
                 1 => t[0] = self.dot_of_one::<L>(),
                 2 => self.dots_of_few::<L, 2>(t),
+                3 => self.dots_of_few::<L, 3>(t),
                 4 => self.dots_of_few::<L, 4>(t),
+                5 if Self::IN_SINGLE => self.dots_of_few::<L, 5>(t),
+                6 if Self::IN_SINGLE => self.dots_of_few::<L, 6>(t),
+                7 if Self::IN_SINGLE => self.dots_of_few::<L, 7>(t),
                 _ => for_each_panel!(self.p, L::N, from => self.dots_of_panel::<L>(t)),
             }
         }
@@ -258,7 +268,11 @@ impl<T: Real, A: Arithmetic> Row<'_, T, A> {
             match self.p {
                 1 => self.update_few::<L, 1>(t),
                 2 => self.update_few::<L, 2>(t),
+                3 => self.update_few::<L, 3>(t),
                 4 => self.update_few::<L, 4>(t),
+                5 if Self::IN_SINGLE => self.update_few::<L, 5>(t),
+                6 if Self::IN_SINGLE => self.update_few::<L, 6>(t),
+                7 if Self::IN_SINGLE => self.update_few::<L, 7>(t),
                 _ => for_each_panel!(self.p, L::N, from => self.update_panel::<L>(t)),
             }
         }
@@ -390,25 +404,44 @@ impl<T: Real, A: Arithmetic> Row<'_, T, A> {
         from: usize,
         t: &[A],
     ) {
+        let p = self.p;
         // SAFETY: the promise of `Row::dots`; the rest of the vectors is less than a register.
         unsafe {
-            let mask = L::mask(if PART { self.p - from - FULL * L::N } else { 0 });
-            let t = t[from..].as_ptr();
             let mut whole = [L::splat(A::default()); FULL];
             for k in 0..FULL {
-                whole[k] = L::load(t.add(k * L::N));
+                whole[k] = L::load(t.as_ptr().add(from + k * L::N));
             }
-            let rest = if PART { L::load_masked(t.add(FULL * L::N), mask) } else { L::splat(A::default()) };
+            if PART && p < L::N {
+                let mask = L::mask(p);
+                let t = L::load_masked(t.as_ptr(), mask);
+                for i in 0..self.columns.len() {
+                    let (j, a) = self.entry(i);
+                    let y = self.y.add(j * p);
+                    L::store_masked(y, L::fma(L::splat(a), t, L::load_masked(y, mask)), mask);
+                }
+                return;
+            }
+            // The last whole register that there is, with zeros for those vectors that others take care of: a store under a mask
+            // costs many of those without.
+            let mut last = [A::default(); MOST_LANES];
+            if PART {
+                let rest = from + FULL * L::N..p;
+                last[L::N - rest.len()..L::N].copy_from_slice(&t[rest]);
+            }
+            let last = L::load(last.as_ptr());
             for i in 0..self.columns.len() {
                 let (j, a) = self.entry(i);
-                let (y, a) = (self.y.add(j * self.p + from), L::splat(a));
+                let (y, a) = (self.y.add(j * p), L::splat(a));
+                let mut sums = [L::splat(A::default()); FULL];
                 for k in 0..FULL {
-                    let y = y.add(k * L::N);
-                    L::store(y, L::fma(a, whole[k], L::load(y)));
+                    sums[k] = L::fma(a, whole[k], L::load(y.add(from + k * L::N)));
                 }
                 if PART {
-                    let y = y.add(FULL * L::N);
-                    L::store_masked(y, L::fma(a, rest, L::load_masked(y, mask)), mask);
+                    let y = y.add(p - L::N);
+                    L::store(y, L::fma(a, last, L::load(y)));
+                }
+                for k in 0..FULL {
+                    L::store(y.add(from + k * L::N), sums[k]);
                 }
             }
         }
