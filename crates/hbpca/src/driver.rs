@@ -245,12 +245,11 @@ impl<'a> Driver<'a> {
             }
             solver.step(&mut operator)?;
         };
-        let seen = match seen {
-            Some(seen) => seen,
-            None => {
-                solver.form_pairs(&mut operator)?;
-                certify(solver, &operator, &mut course.second)
-            }
+        let seen = if let Some(seen) = seen {
+            seen
+        } else {
+            solver.form_pairs(&mut operator)?;
+            certify(solver, &operator, &mut course.second)
         };
         self.tell(&Event::Finished { outcome });
         let better = course.is_better(&seen);

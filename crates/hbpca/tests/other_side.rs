@@ -94,7 +94,8 @@ fn repeated_and_missing_values_are_found() {
             }
             // Of rank below k: what is left has the eigenvalue zero. And nothing at all.
             for rank in [0, 1, k - 1] {
-                let lambda: Vec<f64> = (0..d).map(|i| if i < rank { 1.0 / (i + 1) as f64 } else { 0.0 }).collect();
+                let lambda: Vec<f64> =
+                    (0..d).map(|i| if i < rank { 1.0 / (i + 1) as f64 } else { 0.0 }).collect();
                 let x = csr_f32(&problem::diagonal(&lambda), d);
                 wrong.extend(lies(&x, Preprocessing::NONE, k, 4, 1e-6));
             }
@@ -147,8 +148,7 @@ fn fits_take_the_shorter_side_and_say_the_same() {
     let (n, d) = (80, 9000);
     let x = text(n, d);
     for preprocessing in [Preprocessing::NONE, Preprocessing::CENTER, Preprocessing::STANDARDIZE] {
-        let config =
-            FitConfig { k: 3, preprocessing, solver: SolverKind::Krylov, ..FitConfig::default() };
+        let config = FitConfig { k: 3, preprocessing, solver: SolverKind::Krylov, ..FitConfig::default() };
         assert!(Krylov::gains_from_rows(n, d, config.k));
         let by_rows = config.fit(&x).unwrap();
         let columns = |config: FitConfig| -> Fit { config.fit(&x).unwrap() };

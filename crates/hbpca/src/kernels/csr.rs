@@ -61,13 +61,7 @@ pub(super) fn sum_csr_at<T: Real, A: Arithmetic>(
 }
 
 /// `t` ← Vᵀx for the compressed rows from `first` on, p values each, one row after another.
-pub(crate) fn dots_csr<T: Real, A: Arithmetic>(
-    x: &Csr<'_, T>,
-    first: usize,
-    v: &[A],
-    p: usize,
-    t: &mut [A],
-) {
+pub(crate) fn dots_csr<T: Real, A: Arithmetic>(x: &Csr<'_, T>, first: usize, v: &[A], p: usize, t: &mut [A]) {
     dots_csr_at(suiting_level::<A>(p), x, first, v, p, t);
 }
 

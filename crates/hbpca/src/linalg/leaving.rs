@@ -39,11 +39,14 @@ impl<A: Arithmetic> LongVectors<A> {
             seen = self.project(p, &seen.overlap);
         }
         let mut across = Mat::<f64>::identity(p, p);
+        let mut taken_out_before = f64::INFINITY;
         for round in 0..ROUNDS {
             // Rotated columns descend in weight: where there is no room for all, the last ones go.
             let most = if round == 0 { p } else { room };
             let apart = Apart::new(&seen.gram, &lengths, most, sight)?;
-            let overlaps = seen.largest_overlap() > sight.harmless * sight.roundoff;
+            // What does not shrink when it is taken out is the rounding of W itself.
+            let overlap = seen.largest_overlap();
+            let overlaps = overlap > sight.harmless * sight.roundoff && overlap <= 0.5 * taken_out_before;
             let straight = apart.lengthened.powi(2) <= STRAIGHT && !overlaps;
             let last = straight || apart.turn.ncols() == 0 || round + 1 == ROUNDS;
             if overlaps && !last {
@@ -56,6 +59,7 @@ impl<A: Arithmetic> LongVectors<A> {
             }
             // What overlaps are left grow as the vectors do.
             let measure = overlaps || apart.lengthened > sight.harmless;
+            taken_out_before = if overlaps && apart.lengthened <= 2.0 { overlap } else { f64::INFINITY };
             let taken_out = overlaps.then(|| &seen.overlap * &apart.turn);
             seen = self.turn(&apart.turn, taken_out.as_ref(), measure);
             lengths = vec![1.0; apart.turn.ncols()];

@@ -62,7 +62,16 @@ impl<'m> Covariance<'m> {
     pub fn with_map(matrix: &'m Matrix<'m>, map: RowMap) -> Self {
         let (room, scratch) = (OperandRoom::default(), Scratch::default());
         let cancel = CancelToken::default();
-        Self { matrix, map, vanishing: Vec::new(), weights: None, cancel, room, scratch, row_gram: RowGram::default() }
+        Self {
+            matrix,
+            map,
+            vanishing: Vec::new(),
+            weights: None,
+            cancel,
+            room,
+            scratch,
+            row_gram: RowGram::default(),
+        }
     }
 
     /// The same, knowing that the statistics are those of its rows (and weights): columns that vanish are left out of C then.

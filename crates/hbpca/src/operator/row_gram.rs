@@ -99,13 +99,15 @@ mod tests {
 
     /// Rows of which every third entry is there.
     fn compressed(n: usize, d: usize) -> Matrix<'static> {
-        let there = |l: usize| (0..d).filter(move |j| (l * 5 + j * 7) % 3 == 0);
+        let there = |l: usize| (0..d).filter(move |j| (l * 5 + j * 7).is_multiple_of(3));
         let filling = random_filling(3, n * d);
         let mut starts = vec![0];
         (0..n).for_each(|l| starts.push(starts[l] + there(l).count()));
         let columns: Vec<u32> = (0..n).flat_map(|l| there(l).map(|j| j as u32)).collect();
-        let values: Vec<f32> =
-            (0..n).flat_map(|l| there(l).map(move |j| (l, j))).map(|(l, j)| filling[l * d + j] as f32 + 0.3).collect();
+        let values: Vec<f32> = (0..n)
+            .flat_map(|l| there(l).map(move |j| (l, j)))
+            .map(|(l, j)| filling[l * d + j] as f32 + 0.3)
+            .collect();
         Csr::new(d, starts, columns, values).unwrap().into()
     }
 

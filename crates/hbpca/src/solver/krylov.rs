@@ -31,6 +31,9 @@ const COARSE_FLOOR: f64 = 8.0 * f32::EPSILON as f64;
 /// Coordinates from which on the vectors of the basis, rather than the rows, take most of the time.
 const LONG: usize = 8192;
 
+/// Components up to which products with compressed rows, rather than the basis, take most of the time.
+const FEW: usize = 24;
+
 /// Sizes of the block and of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KrylovSizes {
@@ -53,7 +56,7 @@ impl KrylovSizes {
     /// than the rows.
     pub fn suiting_sparse(k: usize) -> Self {
         match k {
-            0..=24 => Self { block: 4, memory: (3 * k + 10).max(24) },
+            0..=FEW => Self { block: 4, memory: (3 * k + 10).max(24) },
             _ => Self { block: 8, memory: 5 * k / 2 + 10 },
         }
     }
@@ -77,8 +80,6 @@ pub struct Krylov {
     k: usize,
     sizes: KrylovSizes,
     seed: u64,
-    /// Whether the run begins with vectors of G.
-    begins_with_rows: bool,
     /// Whether the basis is one of G.
     of_rows: bool,
     basis: Lanczos,
@@ -124,7 +125,6 @@ impl Krylov {
             k,
             sizes,
             seed,
-            begins_with_rows: false,
             of_rows: false,
             basis,
             z: Block::zeros(d, 0),
@@ -137,10 +137,11 @@ impl Krylov {
         })
     }
 
-    /// Whether [`beginning_with_rows`](Self::beginning_with_rows) pays for compressed rows in memory: vectors of G are so much shorter
-    /// that working on the basis, and not the products, is what becomes cheaper. One component has hardly a basis.
+    /// Whether [`beginning_with_rows`](Self::beginning_with_rows) pays for compressed rows in memory: vectors of G must be the shorter,
+    /// the less time of a step the basis takes.
     pub fn gains_from_rows(n: usize, d: usize, k: usize) -> bool {
-        k > 1 && k <= n && d >= LONG && 2 * n <= d
+        let shorter = if k > FEW { 2 } else { 3 };
+        k <= n && d >= LONG && n.saturating_mul(shorter) <= d
     }
 
     /// Begins with vectors of G = (1/n)AAᵀ, where the operator has products with it; n ≥ k. Other starts than random ones are left.
@@ -149,7 +150,7 @@ impl Krylov {
         self.sizes.block = self.sizes.block.min(n);
         self.sizes.memory = self.sizes.memory.min(n);
         self.basis = random_start(n, self.sizes.block, self.seed)?;
-        (self.begins_with_rows, self.of_rows) = (true, true);
+        self.of_rows = true;
         Ok(self)
     }
 
@@ -365,13 +366,16 @@ impl Solver for Krylov {
     }
 
     fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
-        if self.begins_with_rows {
-            archive.flag("of_rows", &mut self.of_rows)?;
-            if archive.is_restoring() && !self.of_rows {
-                self.basis = Lanczos::starting_with(Block::zeros(self.d, 0));
-            }
+        // Which side a run is on may depend on limits, and these may be others now.
+        archive.flag("of_rows", &mut self.of_rows)?;
+        let mut length = if self.of_rows { self.basis.x.d() } else { self.d };
+        if self.of_rows {
+            archive.size("length", &mut length)?;
+            archive.check("length", length >= self.k, "is less than components are sought")?;
         }
-        let d = self.basis.x.d();
+        if archive.is_restoring() {
+            self.basis = Lanczos::starting_with(Block::zeros(length, 0));
+        }
         archive.part("basis", |archive| self.basis.archive(archive))?;
         archive.check("basis", self.basis.len() >= self.k, "has fewer vectors than components are sought")?;
         let complete = self.basis.fresh().is_none_or(|[w, _]| w.p() == self.k);
@@ -379,8 +383,12 @@ impl Solver for Krylov {
         // Both grow where copies may hide.
         archive.size("block", &mut self.sizes.block)?;
         archive.size("memory", &mut self.sizes.memory)?;
-        archive.check("block", (1..=d).contains(&self.sizes.block), "is not between 1 and the columns")?;
-        archive.check("memory", self.sizes.memory <= d, "is more than the columns")?;
+        archive.check(
+            "block",
+            (1..=length).contains(&self.sizes.block),
+            "is not between 1 and the length of a vector",
+        )?;
+        archive.check("memory", self.sizes.memory <= length, "is more than a vector is long")?;
         archive.flag("coarse", &mut self.coarse)?;
         archive.flag("fresh", &mut self.fresh)?;
         archive.optional("beyond", &mut self.beyond)?;
