@@ -54,7 +54,7 @@ macro_rules! for_each_group {
     }};
 }
 
-/// Runs `$body` for all of `$row` below `$rows`, in tiles of eight rows, where there are registers enough, four, two and one.
+/// Runs `$tile` for all columns of all `$rows`, in tiles of eight rows, where there are registers enough, four, two and one.
 macro_rules! for_each_row {
     ($rows:expr, $l:ident, $row:ident => $this:ident.$tile:ident, $columns:expr) => {{
         let mut $row = 0;
