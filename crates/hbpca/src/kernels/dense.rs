@@ -16,18 +16,30 @@ use crate::matrix::{Dense, Real};
 /// Bytes of kept rows in a block. Beside them lie the rows as they were read, the next ones being fetched, V and Y.
 const KEPT_BYTES: usize = 160 << 10;
 
+/// What it takes to subtract a shift from sums instead of rows.
+pub(crate) struct Afterwards<'a> {
+    /// Vᵀshift.
+    pub(crate) c: &'a [f64],
+    /// To which the s of every row are added.
+    pub(crate) s_sum: &'a mut [f64],
+}
+
 /// Y += Σ w a(aᵀV) over the rows of one chunk, a = x − shift; V and Y are d×p, row-major. Computes in numbers of type `A`.
+///
+/// Where the shift is small against the rows it may be left for `afterwards`, c = Vᵀshift and room for Σs: then
+/// Y += Σ x sᵀ, s = w(Vᵀx − c), lacks − shift·Σsᵀ, or Σs is left at zero and nothing is lacking.
 pub(crate) fn sum_dense<T: Real, A: Arithmetic>(
     x: &Dense<'_, T>,
     rows: &RowSet<'_>,
     weights: RowWeights<'_>,
     shift: Option<&[f64]>,
+    afterwards: Option<Afterwards<'_>>,
     v: &[f64],
     p: usize,
     y: &mut [f64],
     scratch: &mut Vec<A>,
 ) {
-    sum_dense_at(Level::best(), x, rows, weights, shift, v, p, y, scratch);
+    sum_dense_at(Level::best(), x, rows, weights, shift, afterwards, v, p, y, scratch);
 }
 
 /// [`sum_dense`] with the instructions of `level`.
@@ -37,6 +49,7 @@ pub(super) fn sum_dense_at<T: Real, A: Arithmetic>(
     rows: &RowSet<'_>,
     weights: RowWeights<'_>,
     shift: Option<&[f64]>,
+    afterwards: Option<Afterwards<'_>>,
     v: &[f64],
     p: usize,
     y: &mut [f64],
@@ -45,10 +58,12 @@ pub(super) fn sum_dense_at<T: Real, A: Arithmetic>(
     let d = x.n_cols();
     assert_eq!((v.len(), y.len()), (d * p, d * p), "V and Y are d×p");
     assert!(shift.is_none_or(|shift| shift.len() == d), "one shift for each column");
+    let fits = |after: &Afterwards<'_>| after.c.len() == p && after.s_sum.len() == p;
+    assert!(afterwards.as_ref().is_none_or(fits), "one c and one sum for each vector");
     if rows.len() > 0 && p == 1 {
         A::run(level, OneVector { x, rows, weights, shift, v, y, scratch });
     } else if rows.len() > 0 && p > 0 {
-        A::run(level, Chunk { x, rows, weights, shift, v, p, y, scratch });
+        A::run(level, Chunk { x, rows, weights, shift, afterwards, v, p, y, scratch });
     }
 }
 
@@ -57,6 +72,7 @@ struct Chunk<'a, T: Real, A> {
     rows: &'a RowSet<'a>,
     weights: RowWeights<'a>,
     shift: Option<&'a [f64]>,
+    afterwards: Option<Afterwards<'a>>,
     v: &'a [f64],
     p: usize,
     y: &'a mut [f64],
@@ -68,22 +84,25 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Chunk<'_, T, A> {
 
     #[inline(always)]
     unsafe fn run<L: Lanes<Number = A>>(self) {
-        let Self { x, rows, weights, shift, v, p, y, scratch } = self;
+        let Self { x, rows, weights, shift, afterwards, v, p, y, scratch } = self;
         let d = x.n_cols();
-        let (padded, stride) = (d.next_multiple_of(L::N), stride::<L>(d));
+        let may_lie = shift.is_none() || afterwards.is_some();
+        let lying = if may_lie { as_they_lie::<T, L>(x, rows) } else { None };
+        let centre = afterwards.filter(|_| lying.is_some()).map(|after| (after.c, after.s_sum.as_mut_ptr()));
+        let (padded, stride) =
+            (d.next_multiple_of(L::N), if lying.is_some() { x.stride() } else { stride::<L>(d) });
         let block_rows = block_rows(stride * A::BYTES).min(rows.len());
         let panels = Panels::new(p, widest::<L>());
         // What coarse numbers have added up so far, in f64.
         let is_coarse = A::ROWS_IN_SUM < rows.len();
         let gathered = if is_coarse { padded * p * (f64::BYTES / A::BYTES) } else { 0 };
         let partials = block_rows * widest::<L>() * L::N;
-        let [packed_shift, packed_v, packed_y, gathered, kept, partial] = carve(
-            scratch,
-            [padded, padded * p, padded * p, gathered, stride * block_rows, together::<L>() * partials],
-        );
+        let kept = if lying.is_some() { 0 } else { stride * block_rows };
+        let [packed_shift, packed_v, packed_y, gathered, kept, partial] =
+            carve(scratch, [padded, padded * p, padded * p, gathered, kept, together::<L>() * partials]);
         // SAFETY: zeros are zeros in either; a piece begins at a cache line.
         let (_, gathered, _) = unsafe { gathered.align_to_mut::<f64>() };
-        if let Some(shift) = shift {
+        if let Some(shift) = shift.filter(|_| lying.is_none()) {
             packed_shift.iter_mut().zip(shift).for_each(|(to, mu)| *to = A::from_f64(*mu));
         }
         pack::<L>(v, panels, packed_v);
@@ -94,6 +113,8 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Chunk<'_, T, A> {
             first += block.len;
             next = RowBlock::gather(x, rows, weights, first, block_rows);
             let (sums, partial) = (packed_y.as_mut_ptr(), partial.as_mut_ptr());
+            let kept = lying
+                .map_or(kept.as_mut_ptr(), |rows| rows.wrapping_add((first - block.len) * stride).cast_mut());
             let panel = |i: usize| {
                 let vectors = panels.vectors(i);
                 let (at, turn) = (vectors.start * padded, i % together::<L>());
@@ -102,6 +123,8 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Chunk<'_, T, A> {
                     v: packed_v[at..].as_ptr(),
                     y: sums.wrapping_add(at),
                     partial: partial.wrapping_add(turn * partials),
+                    centre: centre
+                        .map(|(c, s_sum)| (c[vectors.start..].as_ptr(), s_sum.wrapping_add(vectors.start))),
                 }
             };
             for i in (0..panels.n).step_by(together::<L>()) {
@@ -115,11 +138,12 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Chunk<'_, T, A> {
                     // Only the last panels fetch ahead: the block itself must not be driven out before.
                     next: if is_last { &next.rows[..next.len] } else { &[] },
                     shift: packed_shift.as_ptr(),
-                    kept: kept.as_mut_ptr(),
-                    are_kept: i > 0,
+                    kept,
+                    stride,
+                    are_kept: i > 0 || lying.is_some(),
                 };
                 // SAFETY: rows are d long; shift is padded to whole registers; V and Y of a panel of P vectors are
-                // P·padded long; `kept` and `partial` were made for block_rows rows and the widest panels.
+                // P·padded long; `kept` and `partial` were made for block_rows rows and the widest panels, or rows lie as if kept.
                 unsafe { block.add_to::<L>(&turns[..together::<L>().min(panels.n - i)]) };
             }
             in_sum += block.len;
@@ -137,6 +161,19 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Chunk<'_, T, A> {
         } else {
             add_packed::<L, A>(packed_y, panels, y);
         }
+    }
+}
+
+/// Where the rows lie one after another as numbers to be multiplied, in whole registers, and not so that many of them fall into the same
+/// places of a cache.
+fn as_they_lie<T: Real, L: Lanes>(x: &Dense<'_, T>, rows: &RowSet<'_>) -> Option<*const L::Number> {
+    let in_whole_registers = T::BYTES == L::Number::BYTES && x.n_cols().is_multiple_of(L::N);
+    let scattered = !(x.stride() * T::BYTES).is_multiple_of(4 * LINE);
+    match rows {
+        RowSet::Range(rows) if in_whole_registers && scattered => {
+            Some(x.values()[rows.start * x.stride()..].as_ptr().cast())
+        }
+        _ => None,
     }
 }
 

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The first dots widen and centre a row and *keep* it; everything after takes it from there, in whole and aligned
-//! registers. A second panel takes its turn while what the first one used is in the first-level cache: with several
+//! registers. Rows that need no widening, and whose means may be taken out of s and of Y afterwards, are multiplied as they lie. A second panel takes its turn while what the first one used is in the first-level cache: with several
 //! vectors a pass runs out of loads before it runs out of products. The next block of rows is fetched meanwhile, some of
 //! it by the dots, most by the update: the memory bus works while the arithmetic does.
 
@@ -18,9 +18,12 @@ use crate::matrix::Real;
 /// Most rows in a block.
 pub(super) const BLOCK: usize = 24;
 
+/// Most vectors of any panel.
+const WIDEST: usize = 8;
+
 /// Most vectors of a panel.
 pub(super) const fn widest<L: Lanes>() -> usize {
-    if L::REGISTERS >= 32 { 8 } else { 4 }
+    if L::REGISTERS >= 32 { WIDEST } else { 4 }
 }
 
 /// Panels that take turns. Wide ones need no other, and plain arrays no speed.
@@ -52,7 +55,8 @@ pub(super) struct Block<'a, T, A> {
     pub(super) shift: *const A,
     /// The rows as they are multiplied, `stride` apart.
     pub(super) kept: *mut A,
-    /// Whether they have been kept before.
+    pub(super) stride: usize,
+    /// Whether they have been kept before, or lie there anyway.
     pub(super) are_kept: bool,
 }
 
@@ -64,6 +68,8 @@ pub(super) struct Panel<A> {
     pub(super) y: *mut A,
     /// Room for the accumulators of every row between two tiles, then for s.
     pub(super) partial: *mut A,
+    /// Where means are taken out afterwards: Vᵀμ of every vector, and the sum of its s.
+    pub(super) centre: Option<(*const f64, *mut f64)>,
 }
 
 impl<T: Real, A: Real> Block<'_, T, A> {
@@ -73,8 +79,8 @@ impl<T: Real, A: Real> Block<'_, T, A> {
     /// # Safety
     ///
     /// As for [`Lanes`]. Every row is readable for d values; `shift` for d values rounded up to whole registers;
-    /// `kept` holds `stride` values for each row; `v` and `y` are readable for `p` times d rounded up; `partial` holds
-    /// a register for each row and vector.
+    /// `kept` holds `stride` values for each row, and is only read where they are kept; `v` and `y` are readable for `p` times d rounded
+    /// up; `partial` holds a register for each row and vector, and either part of `centre` p values.
     #[inline(always)]
     pub(super) unsafe fn add_to<L: Lanes<Number = A>>(self, panels: &[Panel<A>]) {
         /// P vectors and those of the second panel, R rows at once in the dots, J registers of columns in the update.
@@ -208,8 +214,8 @@ impl<T: Real, A: Real> Block<'_, T, A> {
         columns: &Range<usize>,
         fetch: Option<*const T>,
     ) {
-        let Block { d, rows, shift, kept, .. } = *self;
-        let (n_full, stride) = (d / L::N, stride::<L>(d));
+        let Block { d, rows, shift, kept, stride, .. } = *self;
+        let n_full = d / L::N;
         let v = panel.v;
         // SAFETY: the promise of `add_to`; whole registers of a row are read below n_full only.
         unsafe {
@@ -267,7 +273,7 @@ impl<T: Real, A: Real> Block<'_, T, A> {
     /// `partial[r·P + c]` ← `s[r][c]`.
     #[inline(always)]
     unsafe fn sum_up<L: Lanes<Number = A>>(&self, panel: &Panel<A>) {
-        let Panel { p, partial, .. } = *panel;
+        let Panel { p, partial, centre, .. } = *panel;
         let n_sums = self.rows.len() * p;
         let n_grouped = n_sums / L::N * L::N;
         // SAFETY: `partial` holds a register for each row and vector. Sums take the places of accumulators already summed.
@@ -277,6 +283,22 @@ impl<T: Real, A: Real> Block<'_, T, A> {
             }
             for i in n_grouped..n_sums {
                 partial.add(i).write(L::sum(L::load(partial.add(i * L::N))));
+            }
+            if let Some((c, s_sum)) = centre {
+                let mut sums = [0.0; WIDEST];
+                for r in 0..self.rows.len() {
+                    let w = self.weights.map_or(1.0, |weights| weights[r]);
+                    let partial = partial.add(r * p);
+                    for (i, sum) in sums.iter_mut().take(p).enumerate() {
+                        let s = A::from_f64(w * (partial.add(i).read().to_f64() - c.add(i).read()));
+                        partial.add(i).write(s);
+                        *sum += s.to_f64();
+                    }
+                }
+                for (i, sum) in sums.iter().take(p).enumerate() {
+                    *s_sum.add(i) += sum;
+                }
+                return;
             }
             for (r, w) in self.weights.into_iter().flatten().enumerate() {
                 for i in r * p..(r + 1) * p {
@@ -294,7 +316,7 @@ impl<T: Real, A: Real> Block<'_, T, A> {
         first: usize,
         next: &[*const T],
     ) {
-        let stride = stride::<L>(self.d);
+        let stride = self.stride;
         // SAFETY: the promise of `add_to`.
         unsafe {
             let y = panel.y.add(first * P * L::N);

@@ -57,6 +57,31 @@ impl Numbers {
     }
 }
 
+/// The sum with arithmetic in numbers of type `A`, the shift being taken out afterwards if asked for.
+fn sum_of<T: Real, A: Coarseness>(
+    level: Level,
+    x: &Dense<'_, T>,
+    rows: &RowSet<'_>,
+    weights: RowWeights<'_>,
+    shift: Option<&[f64]>,
+    afterwards: bool,
+    v: &[f64],
+    p: usize,
+    mut y: Vec<f64>,
+) -> Vec<f64> {
+    let mut scratch = vec![A::from_f64(f64::NAN); 5];
+    let (mut c, mut s_sum) = (vec![0.0; p], vec![0.0; p]);
+    for (row, mu) in v.chunks_exact(p).zip(shift.unwrap_or(&[])) {
+        c.iter_mut().zip(row).for_each(|(c, v)| *c += mu * v);
+    }
+    let after = afterwards.then(|| dense::Afterwards { c: &c, s_sum: &mut s_sum });
+    dense::sum_dense_at(level, x, rows, weights, shift, after, v, p, &mut y, &mut scratch);
+    for (row, mu) in y.chunks_exact_mut(p).zip(shift.unwrap_or(&[])) {
+        row.iter_mut().zip(&s_sum).for_each(|(y, s)| *y -= mu * s);
+    }
+    y
+}
+
 /// One product to check.
 #[derive(Clone, Debug)]
 struct Case {
@@ -87,16 +112,20 @@ impl Case {
         let rows = self.list.as_deref().map_or(RowSet::Range(0..n), RowSet::List);
         let weights = RowWeights(weights.as_deref());
 
-        let mut got = start.clone();
-        let mut scratch = vec![f64::NAN; 5];
-        dense::sum_dense_at(level, &x, &rows, weights, shift.as_deref(), &v, p, &mut got, &mut scratch);
-        let mut coarse = start.clone();
-        let mut scratch = vec![f32::NAN; 5];
-        dense::sum_dense_at(level, &x, &rows, weights, shift.as_deref(), &v, p, &mut coarse, &mut scratch);
+        // Means taken out in registers, and afterwards.
+        let [got, got_afterwards] = [false, true].map(|afterwards| {
+            let shift = shift.as_deref();
+            sum_of::<T, f64>(level, &x, &rows, weights, shift, afterwards, &v, p, start.clone())
+        });
+        let coarse = [false, true].map(|afterwards| {
+            let shift = shift.as_deref();
+            sum_of::<T, f32>(level, &x, &rows, weights, shift, afterwards, &v, p, start.clone())
+        });
         let mut want = start.clone();
         plain::sum_dense(&x, &rows, weights, shift.as_deref(), &v, p, &mut want, &mut Vec::new());
         if self.integers {
             assert_eq!(got, want, "{level:?} {self:?}");
+            assert_eq!(got_afterwards, want, "{level:?} {self:?}, afterwards");
             return;
         }
         let magnitudes: Vec<f64> = (0..n.max(1))
@@ -111,21 +140,26 @@ impl Case {
             let bound = tolerance(d + rows.len()) * scale[i];
             assert!((got[i] - want[i]).abs() <= bound, "{level:?} {self:?} at {i}: {} {}", got[i], want[i]);
         }
-        // In f32, x, the shift and V are rounded too, and their sizes matter rather than that of the difference.
+        // In f32, x, the shift and V are rounded too, and their sizes matter rather than that of the difference; so they do where the shift
+        // is taken out afterwards.
         let magnitudes: Vec<f64> = (0..n.max(1))
             .flat_map(|l| x.row(l).to_vec().into_iter().enumerate())
             .map(|(j, x)| x.to_f64().abs() + shift.as_ref().map_or(0.0, |shift| shift[j].abs()))
             .collect();
         let magnitudes = Dense::new(magnitudes, n.max(1), d).unwrap();
         plain::sum_dense(&magnitudes, &rows, weights, None, &absolute, p, &mut scale, &mut Vec::new());
-        for i in 0..d * p {
-            let bound = tolerance(d + rows.len() + 8) * f64::from(f32::EPSILON) / f64::EPSILON * scale[i];
-            assert!(
-                (coarse[i] - want[i]).abs() <= bound,
-                "{level:?} {self:?} f32 at {i}: {} {}",
-                coarse[i],
-                want[i]
-            );
+        let coarseness = f64::from(f32::EPSILON) / f64::EPSILON;
+        let [centred, afterwards] = &coarse;
+        for (what, got, unit, dots) in [
+            ("f64, afterwards", &got_afterwards, 1.0, 2 * d),
+            ("f32", centred, coarseness, d),
+            ("f32, afterwards", afterwards, coarseness, 2 * d),
+        ] {
+            for i in 0..d * p {
+                let bound = tolerance(dots + rows.len() + 8) * unit * scale[i];
+                let (got, want) = (got[i], want[i]);
+                assert!((got - want).abs() <= bound, "{level:?} {self:?} {what} at {i}: {got} {want}");
+            }
         }
     }
 }

@@ -137,6 +137,11 @@ impl RowMap {
         Self { scale: None, ..self.clone() }
     }
 
+    /// Whether rows are so little longer before μ is taken from them that coarse arithmetic may do so after its products.
+    pub(crate) fn is_nearly_centred(&self) -> bool {
+        self.uncentred <= 8.0 * self.total_variance
+    }
+
     /// (1/n)Σ‖D⁻¹x‖² + ‖D⁻¹μ‖²: what rounding is relative to where μ is subtracted after the products (sparse rows).
     pub(crate) fn uncentred_moment(&self) -> f64 {
         self.uncentred

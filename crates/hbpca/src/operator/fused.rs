@@ -244,16 +244,18 @@ impl CovarianceOperator for Covariance<'_> {
 /// visibly: with δ = D⁻¹(μ − fl(μ)), the rows' covariance about fl(μ) is C + δδᵀ.
 ///
 /// A dot of d products in at least eight partial sums errs by ρ‖a‖ for a unit vector, ρ ≈ 8u√(d/8), and so do sums of
-/// a few hundred rows; Σaδt/n is then at most ρ·√(λ₁·tr C) ≤ ρ·tr C long, however the rows' errors conspire.
+/// a few hundred rows; Σaδt/n is then at most ρ·√(λ₁·tr C) ≤ ρ·tr C long, however the rows' errors conspire. Where means are taken out
+/// after the products, rows are as long as they were before.
 pub(super) fn coarse_rounding(map: &RowMap, n: usize, d: usize) -> Option<f64> {
     let moved: f64 = map.shift().map_or(0.0, |shift| {
         let delta = |(j, mu): (usize, &f64)| (mu - f64::from(*mu as f32)) * map.inverse_scale(j);
         shift.iter().enumerate().map(|at| delta(at).powi(2)).sum()
     });
     let trace = map.total_variance();
+    let moment = if map.is_nearly_centred() { map.uncentred_moment() } else { trace };
     let terms = d.div_ceil(8) + 8 + kernels::COARSE_ROWS;
-    (moved <= 1e-8 * trace && fits_single(map, trace, n))
-        .then(|| SINGLE * rounding_of_sum(terms) * trace + moved)
+    (moved <= 1e-8 * trace && fits_single(map, moment, n))
+        .then(|| SINGLE * rounding_of_sum(terms) * moment + moved)
 }
 
 /// The same for compressed rows, whose means are subtracted after the products and must not be large against the spread.

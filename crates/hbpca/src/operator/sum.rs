@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use super::Rows;
-use crate::kernels::{self, RowSet, RowWeights};
+use crate::kernels::{self, Afterwards, RowSet, RowWeights};
 use crate::matrix::{Matrix, Real, RowMap};
 use crate::{Block, CancelToken, ordered};
 
@@ -52,7 +52,7 @@ pub(super) struct OperandRoom {
 /// Memory for the sums, kept between calls.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    /// Σt of the last sum, for compressed rows.
+    /// Σt of the last sum; zero where rows were centred one by one.
     pub(super) t_sum: Vec<f64>,
     /// One a worker.
     workers: Vec<Worker>,
@@ -64,6 +64,7 @@ struct Worker {
     /// The y of a chunk whose turn has not come.
     parked_y: Vec<f64>,
     t_sum: Vec<f64>,
+    parked_t_sum: Vec<f64>,
     kernel: Vec<f64>,
     /// y of compressed rows in f32.
     coarse_y: Vec<f32>,
@@ -149,14 +150,12 @@ impl Prepared<'_> {
         let coarse = !operand.rounded.is_empty();
         let n_chunks = self.n_chunks(rows.count(self.n_rows())) << u32::from(coarse);
         self.sum(rows, operand, arithmetic, n_chunks, scratch, out);
-        if self.matrix.is_sparse() {
-            center(self.map, &scratch.t_sum, out);
-        }
+        center(self.map, &scratch.t_sum, out);
         unscale(self.map, operand.p, out);
     }
 
-    /// `out` ← Σ (x − μ)((x − μ)ᵀV′) over `rows`, in `n_chunks` chunks. Compressed rows leave − μΣt to [`center`], with Σt in
-    /// the scratch. After an abandoned run `out` holds nothing of use.
+    /// `out` ← Σ (x − μ)((x − μ)ᵀV′) over `rows`, in `n_chunks` chunks. Compressed rows, and dense ones that need not be centred one by
+    /// one, leave − μΣt to [`center`], with Σt in the scratch. After an abandoned run `out` holds nothing of use.
     pub(super) fn sum(
         &self,
         rows: Rows<'_>,
@@ -174,7 +173,6 @@ impl Prepared<'_> {
         // Every chunk has a worker of its own, and the first one adds up in `out` itself, if that has the same numbers.
         let own = n_chunks == n_workers;
         let coarse = !operand.rounded.is_empty();
-        // Compressed rows have a sum of t too; dense ones leave it at zero.
         let parks = !own && !self.matrix.is_sparse() && d * p <= MOST_PARKED;
         // All are ready, also those that get no chunk this time: the next call must not allocate.
         for (i, worker) in scratch.workers[..n_workers].iter_mut().enumerate() {
@@ -184,6 +182,7 @@ impl Prepared<'_> {
             }
             if parks {
                 worker.parked_y.resize(d * p, 0.0);
+                worker.parked_t_sum.resize(p, 0.0);
             }
             worker.t_sum.resize(p, 0.0);
         }
@@ -215,7 +214,10 @@ impl Prepared<'_> {
             });
             workers.iter().for_each(|worker| worker.add_sums_to(t_sum));
         } else {
-            let park = |worker: &mut Worker| std::mem::swap(&mut worker.y, &mut worker.parked_y);
+            let park = |worker: &mut Worker| {
+                std::mem::swap(&mut worker.y, &mut worker.parked_y);
+                std::mem::swap(&mut worker.t_sum, &mut worker.parked_t_sum);
+            };
             ordered::for_each_chunk_parking(
                 n_chunks,
                 workers,
@@ -244,9 +246,11 @@ impl Prepared<'_> {
     }
 }
 
-/// `out` ← `out` − μΣt, for compressed rows.
+/// `out` ← `out` − μΣt, where means are left for afterwards: Σt is zero elsewhere.
 pub(super) fn center(map: &RowMap, t_sum: &[f64], out: &mut [f64]) {
-    if let Some(shift) = map.shift() {
+    if let Some(shift) = map.shift()
+        && t_sum.iter().any(|t| *t != 0.0)
+    {
         for (row, mu) in out.chunks_exact_mut(t_sum.len()).zip(shift) {
             row.iter_mut().zip(t_sum).for_each(|(y, t)| *y -= mu * t);
         }
@@ -278,7 +282,7 @@ impl Worker {
         t_sum.iter_mut().zip(&self.t_sum).for_each(|(sum, t)| *sum += t);
     }
 
-    /// y, or `into`, ← Σ over one chunk, and for sparse rows the sum of t.
+    /// y, or `into`, ← Σ over one chunk, and the sum of t where means are left for afterwards.
     fn sum(
         &mut self,
         prepared: &Prepared<'_>,
@@ -297,10 +301,12 @@ impl Worker {
         let (kernel, t_sum) = (&mut self.kernel, &mut self.t_sum);
         match prepared.matrix {
             Matrix::DenseF32(x) if arithmetic == Arithmetic::Single => {
-                kernels::sum_dense(x, rows, weights, shift, v, p, y, &mut self.coarse_kernel);
+                let c = c.filter(|_| prepared.map.is_nearly_centred());
+                let afterwards = c.map(|c| Afterwards { c, s_sum: t_sum });
+                kernels::sum_dense(x, rows, weights, shift, afterwards, v, p, y, &mut self.coarse_kernel);
             }
-            Matrix::DenseF32(x) => kernels::sum_dense(x, rows, weights, shift, v, p, y, kernel),
-            Matrix::DenseF64(x) => kernels::sum_dense(x, rows, weights, shift, v, p, y, kernel),
+            Matrix::DenseF32(x) => kernels::sum_dense(x, rows, weights, shift, None, v, p, y, kernel),
+            Matrix::DenseF64(x) => kernels::sum_dense(x, rows, weights, shift, None, v, p, y, kernel),
             Matrix::CsrF32(x) if of_rows => kernels::add_csr(x, rows, rounded, p, &mut self.coarse_y, t_sum),
             Matrix::CsrF32(x) if !rounded.is_empty() => {
                 let (y, kernel) = (&mut self.coarse_y, &mut self.coarse_kernel);

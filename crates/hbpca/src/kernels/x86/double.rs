@@ -2,14 +2,15 @@
 
 use std::arch::asm;
 use std::arch::x86_64::{
-    __m128i, __m256d, __m512d, _CMP_NEQ_UQ, _MM_HINT_T1, _mm_add_pd, _mm_add_sd, _mm_castsi128_ps, _mm_cvtsd_f64, _mm_loadu_ps,
-    _mm_maskload_ps, _mm_movemask_ps, _mm_prefetch, _mm_setr_epi32, _mm_store_sd, _mm_storeu_pd, _mm_unpackhi_pd, _mm256_add_pd, _mm256_castpd256_pd128,
-    _mm256_cmp_pd, _mm256_cvtepi32_epi64, _mm256_cvtps_pd, _mm256_extractf128_pd, _mm256_fmadd_pd,
-    _mm256_hadd_pd, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_maskload_pd, _mm256_max_pd,
-    _mm256_min_pd, _mm256_movemask_pd, _mm256_permute2f128_pd, _mm256_set1_pd, _mm256_storeu_pd,
-    _mm256_sub_pd, _mm512_add_pd, _mm512_castps512_ps256, _mm512_cmp_pd_mask, _mm512_cvtps_pd,
-    _mm512_fmadd_pd, _mm512_loadu_pd, _mm512_mask_storeu_pd, _mm512_maskz_loadu_pd, _mm512_maskz_loadu_ps,
-    _mm512_max_pd, _mm512_min_pd, _mm512_reduce_add_pd, _mm512_set1_pd, _mm512_storeu_pd, _mm512_sub_pd,
+    __m128i, __m256d, __m512d, _CMP_NEQ_UQ, _MM_HINT_T1, _mm_add_pd, _mm_add_sd, _mm_castsi128_ps,
+    _mm_cvtsd_f64, _mm_loadu_ps, _mm_maskload_ps, _mm_movemask_ps, _mm_prefetch, _mm_setr_epi32,
+    _mm_store_sd, _mm_storeu_pd, _mm_unpackhi_pd, _mm256_add_pd, _mm256_castpd256_pd128, _mm256_cmp_pd,
+    _mm256_cvtepi32_epi64, _mm256_cvtps_pd, _mm256_extractf128_pd, _mm256_fmadd_pd, _mm256_hadd_pd,
+    _mm256_loadu_pd, _mm256_loadu_ps, _mm256_maskload_pd, _mm256_max_pd, _mm256_min_pd, _mm256_movemask_pd,
+    _mm256_permute2f128_pd, _mm256_set1_pd, _mm256_storeu_pd, _mm256_sub_pd, _mm512_add_pd,
+    _mm512_castps512_ps256, _mm512_cmp_pd_mask, _mm512_cvtps_pd, _mm512_fmadd_pd, _mm512_loadu_pd,
+    _mm512_mask_storeu_pd, _mm512_maskz_loadu_pd, _mm512_maskz_loadu_ps, _mm512_max_pd, _mm512_min_pd,
+    _mm512_reduce_add_pd, _mm512_set1_pd, _mm512_storeu_pd, _mm512_sub_pd,
 };
 
 use super::super::lanes::{Kernel, Lanes};

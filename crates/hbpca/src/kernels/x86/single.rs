@@ -3,17 +3,17 @@
 use std::arch::asm;
 use std::arch::x86_64::{
     __m256, __m256i, __m512, __m512d, __mmask16, _CMP_NEQ_UQ, _MM_HINT_T1, _mm_add_ps, _mm_add_ss,
-    _mm_castps_pd, _mm_cvtss_f32, _mm_movehl_ps, _mm_prefetch, _mm_shuffle_ps, _mm_store_sd, _mm_store_ss, _mm_storeu_ps, _mm256_add_pd, _mm256_add_ps,
-    _mm256_castpd_ps, _mm256_castps_pd, _mm256_castps256_ps128, _mm256_castsi256_ps, _mm256_castsi256_si128, _mm256_cmp_ps,
-    _mm256_cvtepi32_epi64, _mm256_cvtpd_ps, _mm256_cvtps_pd, _mm256_extractf128_ps, _mm256_extracti128_si256,
-    _mm256_fmadd_ps, _mm256_hadd_ps, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_maskload_pd,
-    _mm256_maskload_ps, _mm256_max_ps, _mm256_min_ps, _mm256_movemask_ps,
-    _mm256_permute2f128_ps, _mm256_set_m128, _mm256_set1_ps, _mm256_setr_epi32, _mm256_storeu_pd,
-    _mm256_storeu_ps, _mm256_sub_ps, _mm512_add_pd, _mm512_add_ps, _mm512_castpd_ps, _mm512_castps_pd,
-    _mm512_castps256_ps512, _mm512_castps512_ps256, _mm512_cmp_ps_mask, _mm512_cvtpd_ps, _mm512_cvtps_pd,
-    _mm512_extractf64x4_pd, _mm512_fmadd_ps, _mm512_insertf64x4, _mm512_loadu_pd, _mm512_loadu_ps,
-    _mm512_mask_storeu_ps, _mm512_maskz_loadu_pd, _mm512_maskz_loadu_ps, _mm512_max_ps, _mm512_min_ps,
-    _mm512_reduce_add_ps, _mm512_set1_ps, _mm512_storeu_pd, _mm512_storeu_ps, _mm512_sub_ps,
+    _mm_castps_pd, _mm_cvtss_f32, _mm_movehl_ps, _mm_prefetch, _mm_shuffle_ps, _mm_store_sd, _mm_store_ss,
+    _mm_storeu_ps, _mm256_add_pd, _mm256_add_ps, _mm256_castpd_ps, _mm256_castps_pd, _mm256_castps256_ps128,
+    _mm256_castsi256_ps, _mm256_castsi256_si128, _mm256_cmp_ps, _mm256_cvtepi32_epi64, _mm256_cvtpd_ps,
+    _mm256_cvtps_pd, _mm256_extractf128_ps, _mm256_extracti128_si256, _mm256_fmadd_ps, _mm256_hadd_ps,
+    _mm256_loadu_pd, _mm256_loadu_ps, _mm256_maskload_pd, _mm256_maskload_ps, _mm256_max_ps, _mm256_min_ps,
+    _mm256_movemask_ps, _mm256_permute2f128_ps, _mm256_set_m128, _mm256_set1_ps, _mm256_setr_epi32,
+    _mm256_storeu_pd, _mm256_storeu_ps, _mm256_sub_ps, _mm512_add_pd, _mm512_add_ps, _mm512_castpd_ps,
+    _mm512_castps_pd, _mm512_castps256_ps512, _mm512_castps512_ps256, _mm512_cmp_ps_mask, _mm512_cvtpd_ps,
+    _mm512_cvtps_pd, _mm512_extractf64x4_pd, _mm512_fmadd_ps, _mm512_insertf64x4, _mm512_loadu_pd,
+    _mm512_loadu_ps, _mm512_mask_storeu_ps, _mm512_maskz_loadu_pd, _mm512_maskz_loadu_ps, _mm512_max_ps,
+    _mm512_min_ps, _mm512_reduce_add_ps, _mm512_set1_ps, _mm512_storeu_pd, _mm512_storeu_ps, _mm512_sub_ps,
 };
 
 use super::super::lanes::{Kernel, Lanes};

@@ -239,7 +239,6 @@ impl<'s> Streamed<'s> {
         out: &mut Block,
     ) -> Result<(), Error> {
         let cancel = self.cancel();
-        let sparse = self.reader.source.is_sparse();
         let mut room = std::mem::take(&mut self.work.room);
         let operand = self.begin_sum(map, v, &mut room, out)?;
         self.full_pass(statistics, |rows, work| {
@@ -247,9 +246,7 @@ impl<'s> Streamed<'s> {
             work.add(&prepared, operand, arithmetic, out.values_mut());
         })?;
         self.work.room = room;
-        if sparse {
-            center(map, &self.work.t_sum, out.values_mut());
-        }
+        center(map, &self.work.t_sum, out.values_mut());
         Ok(())
     }
 
@@ -276,7 +273,6 @@ impl<'s> Streamed<'s> {
     /// The same over a batch: from the pool where it has all rows, else from the source in runs.
     fn sum_batch(&mut self, map: &RowMap, batch: &[usize], v: &Block, out: &mut Block) -> Result<(), Error> {
         let cancel = self.cancel();
-        let sparse = self.reader.source.is_sparse();
         let mut room = std::mem::take(&mut self.work.room);
         let operand = self.begin_sum(map, v, &mut room, out)?;
         let Self { reader, pool, work, .. } = self;
@@ -305,9 +301,7 @@ impl<'s> Streamed<'s> {
             }
         }
         self.work.room = room;
-        if sparse {
-            center(map, &self.work.t_sum, out.values_mut());
-        }
+        center(map, &self.work.t_sum, out.values_mut());
         Ok(())
     }
 
