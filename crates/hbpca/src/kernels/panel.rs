@@ -6,7 +6,8 @@
 //! ```
 //!
 //! The first dots widen and centre a row and *keep* it; everything after takes it from there, in whole and aligned
-//! registers. Rows that need no widening, and whose means may be taken out of s and of Y afterwards, are multiplied as they lie. A second panel takes its turn while what the first one used is in the first-level cache: with several
+//! registers. Rows that need no widening, and whose means may be taken out of s and of Y afterwards, are multiplied as they
+//! lie. A second panel takes its turn while what the first one used is in the first-level cache: with several
 //! vectors a pass runs out of loads before it runs out of products. The next block of rows is fetched meanwhile, some of
 //! it by the dots, most by the update: the memory bus works while the arithmetic does.
 

@@ -224,7 +224,9 @@ fn dense_sums_agree_over_many_blocks_of_rows_and_many_tiles_of_columns() {
         return; // nothing here that the smaller cases do not reach, and too much for an interpreter
     }
     at_each_level(|level| {
-        for (d, n, p) in [(3, 500, 1), (54, 150, 8), (1000, 60, 8), (5000, 30, 3), (40_000, 5, 9)] {
+        for (d, n, p) in
+            [(3, 500, 1), (48, 900, 6), (54, 150, 8), (1000, 60, 8), (5000, 30, 3), (40_000, 5, 9)]
+        {
             for integers in [false, true] {
                 let case = Case { d, p, n, list: None, shift: true, weights: false, integers, gap: 1 };
                 case.check::<f32>(level);

@@ -166,7 +166,7 @@ pub trait CovarianceOperator {
 
 /// What is said to who asks for AᵀU where there are no products with G.
 fn no_row_gram() -> Error {
-    Error::parameter("operator", "C alone", "it has no products with AAᵀ")
+    Error::parameter("operator", "C alone", "it has no products with AAᵀ, as apply_row_gram tells; work on C")
 }
 
 impl<O: CovarianceOperator + ?Sized> CovarianceOperator for &mut O {

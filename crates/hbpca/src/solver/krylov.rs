@@ -23,6 +23,7 @@ use super::{Outlook, Pairs, Solver};
 use crate::block::largest;
 use crate::certificate::Next;
 use crate::linalg::{Tall, beside, orthonormal_complement, random_complement, view};
+use crate::operator::ROW_GRAM_PASSES;
 use crate::{Archive, Block, CovarianceOperator, Error};
 
 /// Residuals below this, relative to θ₁, are not sought in coarse arithmetic.
@@ -362,7 +363,7 @@ impl Solver for Krylov {
 
     fn passes_ahead(&self, _n_rows: usize) -> f64 {
         // Vectors of G are combined to those of C, which need images.
-        if self.of_rows { 2.0 + 1.0 + 1.0 } else { 1.0 }
+        if self.of_rows { ROW_GRAM_PASSES as f64 + 1.0 + 1.0 } else { 1.0 }
     }
 
     fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
