@@ -3,7 +3,8 @@
 //!
 //! Every time is the smallest of several rounds, and rounds are interleaved, so that a slow spell of the machine
 //! hits all lines of a table alike. "× read" compares with bringing in the same cache lines on the same threads. "Products
-//! alone" are the multiply-adds of a pass with all operands in registers: no pass can be faster than that either.
+//! alone" are the multiply-adds of a pass with all operands in registers: no pass can be faster than that either. Dense rows begin
+//! where a cache line does, as those of a mapped file do; a line of its own shows what it costs if they do not.
 
 #![allow(unsafe_code, reason = "instructions that only some processors have are timed")]
 
@@ -18,6 +19,8 @@ use rayon::prelude::*;
 
 /// The line of the multiply-adds.
 const PRODUCTS: &str = "products alone, p = 8";
+/// Bytes of a cache line.
+const LINE: usize = 64;
 /// Rounds of every measurement, after one that warms up.
 const ROUNDS: usize = 9;
 
@@ -108,12 +111,17 @@ where
     for<'v> Matrix<'v>: From<Dense<'v, T>>,
 {
     let n = bytes / (d * T::BYTES);
-    let values = dense_values::<T>(n * d);
-    let matrix = Matrix::from(Dense::borrowed(&values, n, d)?);
+    let line = LINE / T::BYTES;
+    let values = dense_values::<T>(n * d + 2 * line);
+    let values = &values[values.as_ptr().align_offset(LINE)..];
+    // As far off a cache line as allocators put large arrays.
+    let off_line = Matrix::from(Dense::borrowed(&values[line / 4..][..n * d], n, d)?);
+    let values = &values[..n * d];
+    let matrix = Matrix::from(Dense::borrowed(values, n, d)?);
     let bytes = matrix.bytes_per_pass();
     let mut race = Race::new(title);
     race.line("read", bytes, || {
-        std::hint::black_box(touch(&values));
+        std::hint::black_box(touch(values));
         Ok(())
     });
     race.line("column statistics", bytes, || ColumnStatistics::new(&matrix).map(drop));
@@ -126,23 +134,31 @@ where
     race.line("C formed", bytes, move || operator.form(&mut c).map(drop));
     race.run()?;
     if T::BYTES == f32::BYTES {
-        coarse_table(&format!("{title}, in f32"), &matrix, || drop(std::hint::black_box(touch(&values))))?;
+        let read = || drop(std::hint::black_box(touch(values)));
+        coarse_table(&format!("{title}, in f32"), &matrix, Some(&off_line), read)?;
     }
     Ok(())
 }
 
-/// The same with arithmetic in f32, for data that is.
-fn coarse_table(title: &str, matrix: &Matrix<'_>, read: impl Fn()) -> Result<(), hbpca::Error> {
+/// The same with arithmetic in f32, for data that is; one line is for rows that are all `off_line`.
+fn coarse_table(
+    title: &str,
+    matrix: &Matrix<'_>,
+    off_line: Option<&Matrix<'_>>,
+    read: impl Fn(),
+) -> Result<(), hbpca::Error> {
     let (d, bytes) = (matrix.n_cols(), matrix.bytes_per_pass());
     let mut race = Race::new(title);
     race.line("read", bytes, || {
         read();
         Ok(())
     });
-    for p in [1, 2, 4, 8, 16, 32] {
+    let places = [Some((matrix, "")), off_line.map(|matrix| (matrix, ", off the lines"))];
+    for (p, place) in [1, 2, 4, 8, 16, 32].map(|p| (p, 0)).into_iter().chain([(8, 1)]) {
+        let Some((matrix, place)) = places[place] else { continue };
         let mut operator = Covariance::new(matrix, Preprocessing::CENTER)?;
         let (v, mut image) = (block(d, p), Block::zeros(d, p));
-        race.line(format!("pass, p = {p}"), bytes, move || operator.apply_coarsely(&v, &mut image));
+        race.line(format!("pass, p = {p}{place}"), bytes, move || operator.apply_coarsely(&v, &mut image));
     }
     if let Matrix::DenseF32(x) = matrix {
         race.line(PRODUCTS, bytes, || {
@@ -172,7 +188,7 @@ where
     race.run()?;
     if T::BYTES == f32::BYTES {
         let read = || drop(std::hint::black_box((touch(&columns), touch(&values))));
-        coarse_table(&format!("{title}, in f32"), &matrix, read)?;
+        coarse_table(&format!("{title}, in f32"), &matrix, None, read)?;
     }
     Ok(())
 }
@@ -229,7 +245,7 @@ fn growth_table(title: &str, matrices: &[(usize, Matrix<'_>)]) -> Result<(), hbp
 /// Brings every cache line of `values` in and adds one value of each. Adding all values in portable code means 128-bit
 /// arithmetic, measured 1.2 times slower than 512-bit: it would flatter whatever is compared with it.
 fn touch<T: Copy + Default + AddAssign + Sync + Send>(values: &[T]) -> Vec<T> {
-    let line = 64 / size_of::<T>();
+    let line = LINE / size_of::<T>();
     let add = |values: &[T]| {
         let mut sums = [T::default(); 4];
         for lines in values.chunks_exact(4 * line) {

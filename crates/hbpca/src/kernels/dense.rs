@@ -24,7 +24,74 @@ pub(crate) struct Afterwards<'a> {
     pub(crate) s_sum: &'a mut [f64],
 }
 
-/// Y += Σ w a(aᵀV) over the rows of one chunk, a = x − shift; V and Y are d×p, row-major. Computes in numbers of type `A`.
+/// How V and Y, d×p, lie for [`sum_dense`] in arithmetic of one kind on this processor.
+#[derive(Clone, Copy)]
+pub(crate) struct Packing {
+    d: usize,
+    lanes: usize,
+    panels: Panels,
+}
+
+impl Packing {
+    pub(crate) fn new<A: Arithmetic>(d: usize, p: usize) -> Self {
+        Self::at::<A>(Level::best(), d, p)
+    }
+
+    /// The same with the instructions of `level`.
+    pub(super) fn at<A: Arithmetic>(level: Level, d: usize, p: usize) -> Self {
+        A::run(level, Find { d, p })
+    }
+
+    /// How many numbers that are.
+    pub(crate) fn len(self) -> usize {
+        self.d.next_multiple_of(self.lanes) * self.panels.p
+    }
+
+    /// V, row-major before.
+    pub(crate) fn pack<'a, A: Real>(self, v: &[f64], room: &'a mut Vec<A>) -> &'a [A] {
+        assert_eq!(v.len(), self.d * self.panels.p, "V is d×p");
+        let [packed] = carve(room, [self.len()]);
+        self.for_each(|at, i| packed[at] = A::from_f64(v[i]));
+        packed
+    }
+
+    /// `y` ← Y, row-major after.
+    pub(crate) fn unpack(self, packed: &[f64], y: &mut [f64]) {
+        assert_eq!(y.len(), self.d * self.panels.p, "Y is d×p");
+        self.for_each(|at, i| y[i] = packed[at]);
+    }
+
+    /// Calls `visit` with every number's place when packed and when row-major.
+    #[inline(always)]
+    fn for_each(self, mut visit: impl FnMut(usize, usize)) {
+        let Self { d, lanes, panels } = self;
+        for panel in (0..panels.n).map(|i| panels.vectors(i)) {
+            for j in 0..d {
+                let register = panel.start * d.next_multiple_of(lanes) + j / lanes * lanes * panel.len();
+                for (i, vector) in panel.clone().enumerate() {
+                    visit(register + i * lanes + j % lanes, j * panels.p + vector);
+                }
+            }
+        }
+    }
+}
+
+/// Finds the packing.
+struct Find {
+    d: usize,
+    p: usize,
+}
+
+impl<A: Arithmetic> Kernel<A> for Find {
+    type Output = Packing;
+
+    #[inline(always)]
+    unsafe fn run<L: Lanes<Number = A>>(self) -> Packing {
+        Packing { d: self.d, lanes: L::N, panels: Panels::new(self.p, widest::<L>()) }
+    }
+}
+
+/// Y += Σ w a(aᵀV) over the rows of one chunk, a = x − shift; V and Y are packed. Computes in numbers of type `A`.
 ///
 /// Where the shift is small against the rows it may be left for `afterwards`, c = Vᵀshift and room for Σs: then
 /// Y += Σ x sᵀ, s = w(Vᵀx − c), lacks − shift·Σsᵀ, or Σs is left at zero and nothing is lacking.
@@ -34,7 +101,7 @@ pub(crate) fn sum_dense<T: Real, A: Arithmetic>(
     weights: RowWeights<'_>,
     shift: Option<&[f64]>,
     afterwards: Option<Afterwards<'_>>,
-    v: &[f64],
+    v: &[A],
     p: usize,
     y: &mut [f64],
     scratch: &mut Vec<A>,
@@ -50,13 +117,14 @@ pub(super) fn sum_dense_at<T: Real, A: Arithmetic>(
     weights: RowWeights<'_>,
     shift: Option<&[f64]>,
     afterwards: Option<Afterwards<'_>>,
-    v: &[f64],
+    v: &[A],
     p: usize,
     y: &mut [f64],
     scratch: &mut Vec<A>,
 ) {
     let d = x.n_cols();
-    assert_eq!((v.len(), y.len()), (d * p, d * p), "V and Y are d×p");
+    let packed = Packing::at::<A>(level, d, p).len();
+    assert_eq!((v.len(), y.len()), (packed, packed), "V and Y are d×p, packed");
     assert!(shift.is_none_or(|shift| shift.len() == d), "one shift for each column");
     let fits = |after: &Afterwards<'_>| after.c.len() == p && after.s_sum.len() == p;
     assert!(afterwards.as_ref().is_none_or(fits), "one c and one sum for each vector");
@@ -73,7 +141,7 @@ struct Chunk<'a, T: Real, A> {
     weights: RowWeights<'a>,
     shift: Option<&'a [f64]>,
     afterwards: Option<Afterwards<'a>>,
-    v: &'a [f64],
+    v: &'a [A],
     p: usize,
     y: &'a mut [f64],
     scratch: &'a mut Vec<A>,
@@ -93,19 +161,13 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Chunk<'_, T, A> {
             (d.next_multiple_of(L::N), if lying.is_some() { x.stride() } else { stride::<L>(d) });
         let block_rows = block_rows(stride * A::BYTES).min(rows.len());
         let panels = Panels::new(p, widest::<L>());
-        // What coarse numbers have added up so far, in f64.
-        let is_coarse = A::ROWS_IN_SUM < rows.len();
-        let gathered = if is_coarse { padded * p * (f64::BYTES / A::BYTES) } else { 0 };
         let partials = block_rows * widest::<L>() * L::N;
         let kept = if lying.is_some() { 0 } else { stride * block_rows };
-        let [packed_shift, packed_v, packed_y, gathered, kept, partial] =
-            carve(scratch, [padded, padded * p, padded * p, gathered, kept, together::<L>() * partials]);
-        // SAFETY: zeros are zeros in either; a piece begins at a cache line.
-        let (_, gathered, _) = unsafe { gathered.align_to_mut::<f64>() };
+        let [packed_shift, packed_y, kept, partial] =
+            carve(scratch, [padded, padded * p, kept, together::<L>() * partials]);
         if let Some(shift) = shift.filter(|_| lying.is_none()) {
             packed_shift.iter_mut().zip(shift).for_each(|(to, mu)| *to = A::from_f64(*mu));
         }
-        pack::<L>(v, panels, packed_v);
         let mut next = RowBlock::gather(x, rows, weights, 0, block_rows);
         let (mut first, mut in_sum) = (0, 0);
         while next.len > 0 {
@@ -120,7 +182,7 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Chunk<'_, T, A> {
                 let (at, turn) = (vectors.start * padded, i % together::<L>());
                 Panel {
                     p: vectors.len(),
-                    v: packed_v[at..].as_ptr(),
+                    v: v[at..].as_ptr(),
                     y: sums.wrapping_add(at),
                     partial: partial.wrapping_add(turn * partials),
                     centre: centre
@@ -141,25 +203,24 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Chunk<'_, T, A> {
                     kept,
                     stride,
                     are_kept: i > 0 || lying.is_some(),
+                    lies: lying.is_some(),
                 };
                 // SAFETY: rows are d long; shift is padded to whole registers; V and Y of a panel of P vectors are
                 // P·padded long; `kept` and `partial` were made for block_rows rows and the widest panels, or rows lie as if kept.
                 unsafe { block.add_to::<L>(&turns[..together::<L>().min(panels.n - i)]) };
             }
             in_sum += block.len;
-            if is_coarse && (in_sum + next.len > A::ROWS_IN_SUM || next.len == 0) {
-                for (packed, gathered) in packed_y.chunks_exact(L::N).zip(gathered.chunks_exact_mut(L::N)) {
+            // What coarse numbers have added up so far goes to f64.
+            if next.len == 0 || in_sum + next.len > A::ROWS_IN_SUM {
+                for (packed, y) in packed_y.chunks_exact_mut(L::N).zip(y.chunks_exact_mut(L::N)) {
                     // SAFETY: both are a register long.
-                    unsafe { L::add_to_f64(gathered.as_mut_ptr(), L::load(packed.as_ptr())) };
+                    unsafe {
+                        L::add_to_f64(y.as_mut_ptr(), L::load(packed.as_ptr()));
+                        L::store(packed.as_mut_ptr(), L::splat(A::default()));
+                    }
                 }
-                packed_y.fill(A::default());
                 in_sum = 0;
             }
-        }
-        if is_coarse {
-            add_packed::<L, f64>(gathered, panels, y);
-        } else {
-            add_packed::<L, A>(packed_y, panels, y);
         }
     }
 }
@@ -225,40 +286,6 @@ impl<T: Real> RowBlock<T> {
             block.weights[i] = weights.of(l);
         }
         block
-    }
-}
-
-/// V, d×p and row-major, into panels.
-#[inline(always)]
-fn pack<L: Lanes>(v: &[f64], panels: Panels, packed: &mut [L::Number]) {
-    let Panels { p, .. } = panels;
-    let padded = packed.len() / p;
-    for panel in (0..panels.n).map(|i| panels.vectors(i)) {
-        let packed = packed[panel.start * padded..panel.end * padded].chunks_exact_mut(panel.len() * L::N);
-        for (registers, rows) in packed.zip(v.chunks(L::N * p)) {
-            for (lane, row) in rows.chunks_exact(p).enumerate() {
-                for (register, v) in registers.chunks_exact_mut(L::N).zip(&row[panel.clone()]) {
-                    register[lane] = L::Number::from_f64(*v);
-                }
-            }
-        }
-    }
-}
-
-/// Y += what such panels hold.
-#[inline(always)]
-fn add_packed<L: Lanes, A: Real>(packed: &[A], panels: Panels, y: &mut [f64]) {
-    let Panels { p, .. } = panels;
-    let padded = packed.len() / p;
-    for panel in (0..panels.n).map(|i| panels.vectors(i)) {
-        let packed = packed[panel.start * padded..panel.end * padded].chunks_exact(panel.len() * L::N);
-        for (registers, rows) in packed.zip(y.chunks_mut(L::N * p)) {
-            for (lane, row) in rows.chunks_exact_mut(p).enumerate() {
-                for (register, y) in registers.chunks_exact(L::N).zip(&mut row[panel.clone()]) {
-                    *y += register[lane].to_f64();
-                }
-            }
-        }
     }
 }
 

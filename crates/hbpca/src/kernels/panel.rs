@@ -59,6 +59,8 @@ pub(super) struct Block<'a, T, A> {
     pub(super) stride: usize,
     /// Whether they have been kept before, or lie there anyway.
     pub(super) are_kept: bool,
+    /// Whether they lie there, and the next ones behind them.
+    pub(super) lies: bool,
 }
 
 /// Vectors, and what is summed up for them.
@@ -121,8 +123,9 @@ impl<T: Real, A: Real, const P: usize, const SECOND: usize, const R: usize, cons
         // SAFETY: the promise of `Block::add_to`.
         unsafe {
             self.dots::<L>();
-            for panel in self.panels {
-                self.block.sum_up::<L>(panel);
+            self.block.sum_up::<L, P>(&self.panels[0]);
+            if SECOND > 0 {
+                self.block.sum_up::<L, SECOND>(&self.panels[1]);
             }
             self.update::<L>();
         }
@@ -273,9 +276,9 @@ impl<T: Real, A: Real> Block<'_, T, A> {
 
     /// `partial[r·P + c]` ← `s[r][c]`.
     #[inline(always)]
-    unsafe fn sum_up<L: Lanes<Number = A>>(&self, panel: &Panel<A>) {
-        let Panel { p, partial, centre, .. } = *panel;
-        let n_sums = self.rows.len() * p;
+    unsafe fn sum_up<L: Lanes<Number = A>, const P: usize>(&self, panel: &Panel<A>) {
+        let Panel { partial, centre, .. } = *panel;
+        let n_sums = self.rows.len() * P;
         let n_grouped = n_sums / L::N * L::N;
         // SAFETY: `partial` holds a register for each row and vector. Sums take the places of accumulators already summed.
         unsafe {
@@ -286,23 +289,23 @@ impl<T: Real, A: Real> Block<'_, T, A> {
                 partial.add(i).write(L::sum(L::load(partial.add(i * L::N))));
             }
             if let Some((c, s_sum)) = centre {
-                let mut sums = [0.0; WIDEST];
+                let c = c.cast::<[f64; P]>().read_unaligned();
+                let mut sums = [0.0; P];
                 for r in 0..self.rows.len() {
                     let w = self.weights.map_or(1.0, |weights| weights[r]);
-                    let partial = partial.add(r * p);
-                    for (i, sum) in sums.iter_mut().take(p).enumerate() {
-                        let s = A::from_f64(w * (partial.add(i).read().to_f64() - c.add(i).read()));
-                        partial.add(i).write(s);
-                        *sum += s.to_f64();
-                    }
+                    let partial = partial.add(r * P).cast::<[A; P]>();
+                    let s = partial.read();
+                    let s: [A; P] = std::array::from_fn(|i| A::from_f64(w * (s[i].to_f64() - c[i])));
+                    partial.write(s);
+                    sums.iter_mut().zip(s).for_each(|(sum, s)| *sum += s.to_f64());
                 }
-                for (i, sum) in sums.iter().take(p).enumerate() {
+                for (i, sum) in sums.into_iter().enumerate() {
                     *s_sum.add(i) += sum;
                 }
                 return;
             }
             for (r, w) in self.weights.into_iter().flatten().enumerate() {
-                for i in r * p..(r + 1) * p {
+                for i in r * P..(r + 1) * P {
                     partial.add(i).write(A::from_f64(w * partial.add(i).read().to_f64()));
                 }
             }
@@ -329,11 +332,23 @@ impl<T: Real, A: Real> Block<'_, T, A> {
                 }
             }
             let n_next = next.len().min(self.rows.len());
-            for next in &next[..n_next] {
-                for line in 0..(J * L::N * T::BYTES).div_ceil(LINE) {
-                    L::prefetch(next.wrapping_add(first * L::N + line * (LINE / T::BYTES)));
+            let lines = (J * L::N * T::BYTES).div_ceil(LINE);
+            if self.lies {
+                // The next rows follow these, as far ahead in every step: no load for where they are.
+                let ahead = (self.rows.len() + (self.next.len() - next.len())) * stride;
+                for _ in 0..n_next {
+                    for line in 0..lines {
+                        L::prefetch(at.a.wrapping_add(ahead + line * (LINE / T::BYTES)));
+                    }
+                    at.add_row::<L, P, J>(stride, &mut sum);
                 }
-                at.add_row::<L, P, J>(stride, &mut sum);
+            } else {
+                for next in &next[..n_next] {
+                    for line in 0..lines {
+                        L::prefetch(next.wrapping_add(first * L::N + line * (LINE / T::BYTES)));
+                    }
+                    at.add_row::<L, P, J>(stride, &mut sum);
+                }
             }
             for _ in n_next..self.rows.len() {
                 at.add_row::<L, P, J>(stride, &mut sum);

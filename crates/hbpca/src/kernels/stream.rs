@@ -15,13 +15,13 @@ use super::lanes::{Arithmetic, Kernel, LINE, Lanes};
 use super::{RowSet, RowWeights};
 use crate::matrix::{Dense, Real};
 
-/// The operands; `v` and `y` are d long.
+/// The operands; `v` and `y` are d long, rounded up to whole registers.
 pub(super) struct OneVector<'a, T: Real, A> {
     pub(super) x: &'a Dense<'a, T>,
     pub(super) rows: &'a RowSet<'a>,
     pub(super) weights: RowWeights<'a>,
     pub(super) shift: Option<&'a [f64]>,
-    pub(super) v: &'a [f64],
+    pub(super) v: &'a [A],
     pub(super) y: &'a mut [f64],
     pub(super) scratch: &'a mut Vec<A>,
 }
@@ -33,18 +33,17 @@ impl<T: Real, A: Arithmetic> Kernel<A> for OneVector<'_, T, A> {
     unsafe fn run<L: Lanes<Number = A>>(self) {
         let Self { x, rows, weights, shift, v, y, scratch } = self;
         let padded = x.n_cols().next_multiple_of(L::N);
-        let [packed_shift, packed_v, packed_y] = carve(scratch, [padded; 3]);
+        let [packed_shift, packed_y] = carve(scratch, [padded; 2]);
         if let Some(shift) = shift {
             packed_shift.iter_mut().zip(shift).for_each(|(to, mu)| *to = A::from_f64(*mu));
         }
-        packed_v.iter_mut().zip(v).for_each(|(to, v)| *to = A::from_f64(*v));
         for from in (0..rows.len()).step_by(A::ROWS_IN_SUM) {
             let walk = Walk {
                 x,
                 rows,
                 weights,
                 shift: packed_shift.as_ptr(),
-                v: packed_v.as_ptr(),
+                v: v.as_ptr(),
                 y: packed_y.as_mut_ptr(),
             };
             let n_rows = A::ROWS_IN_SUM.min(rows.len() - from);

@@ -75,7 +75,14 @@ fn sum_of<T: Real, A: Coarseness>(
         c.iter_mut().zip(row).for_each(|(c, v)| *c += mu * v);
     }
     let after = afterwards.then(|| dense::Afterwards { c: &c, s_sum: &mut s_sum });
-    dense::sum_dense_at(level, x, rows, weights, shift, after, v, p, &mut y, &mut scratch);
+    let mut packed_v = vec![A::from_f64(f64::NAN); 3];
+    let packing = dense::Packing::at::<A>(level, x.n_cols(), p);
+    let packed_v = packing.pack(v, &mut packed_v);
+    let mut packed_y = vec![0.0; packing.len()];
+    dense::sum_dense_at(level, x, rows, weights, shift, after, packed_v, p, &mut packed_y, &mut scratch);
+    let mut sum = vec![f64::NAN; y.len()];
+    packing.unpack(&packed_y, &mut sum);
+    y.iter_mut().zip(sum).for_each(|(y, sum)| *y += sum);
     for (row, mu) in y.chunks_exact_mut(p).zip(shift.unwrap_or(&[])) {
         row.iter_mut().zip(&s_sum).for_each(|(y, s)| *y -= mu * s);
     }

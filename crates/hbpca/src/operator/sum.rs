@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use super::Rows;
-use crate::kernels::{self, Afterwards, RowSet, RowWeights};
+use crate::kernels::{self, Afterwards, Packing, RowSet, RowWeights};
 use crate::matrix::{Matrix, Real, RowMap};
 use crate::{Block, CancelToken, ordered};
 
@@ -32,7 +32,7 @@ pub(super) struct Prepared<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operand<'a> {
     pub(super) v: &'a [f64],
-    /// V′ rounded, for compressed rows in coarse arithmetic, instead of `v`.
+    /// V′ rounded, for rows in coarse arithmetic, instead of `v`.
     pub(super) rounded: &'a [f32],
     pub(super) p: usize,
     /// V′ᵀμ, where there is a μ.
@@ -56,6 +56,15 @@ pub(super) struct Scratch {
     pub(super) t_sum: Vec<f64>,
     /// One a worker.
     workers: Vec<Worker>,
+    packed: Packed,
+}
+
+/// V′ and the sum in the order that kernels of dense rows take: changed into and back once a sum, not once a chunk.
+#[derive(Debug, Default)]
+struct Packed {
+    v: Vec<f64>,
+    coarse_v: Vec<f32>,
+    sum: Vec<f64>,
 }
 
 #[derive(Debug, Default)]
@@ -165,30 +174,59 @@ impl Prepared<'_> {
         scratch: &mut Scratch,
         out: &mut [f64],
     ) {
+        if self.matrix.is_sparse() || operand.p == 0 {
+            return self.sum_in_chunks(rows, operand, n_chunks, scratch, out);
+        }
         let (d, p) = (self.dim(), operand.p);
+        let mut packed = std::mem::take(&mut scratch.packed);
+        let Packed { v, coarse_v, sum } = &mut packed;
+        let coarse = arithmetic == Arithmetic::Single && matches!(self.matrix, Matrix::DenseF32(_));
+        let (packing, operand) = if coarse {
+            let packing = Packing::new::<f32>(d, p);
+            (packing, Operand { v: &[], rounded: packing.pack(operand.v, coarse_v), ..operand })
+        } else {
+            let packing = Packing::new::<f64>(d, p);
+            (packing, Operand { v: packing.pack(operand.v, v), ..operand })
+        };
+        sum.resize(packing.len(), 0.0);
+        self.sum_in_chunks(rows, operand, n_chunks, scratch, sum);
+        packing.unpack(sum, out);
+        scratch.packed = packed;
+    }
+
+    /// The same in the order of the kernels, in which operand and `out` are.
+    fn sum_in_chunks(
+        &self,
+        rows: Rows<'_>,
+        operand: Operand<'_>,
+        n_chunks: usize,
+        scratch: &mut Scratch,
+        out: &mut [f64],
+    ) {
+        let (len, p) = (out.len(), operand.p);
         let n_workers = rayon::current_num_threads().min(n_chunks);
         if scratch.workers.len() < n_workers {
             scratch.workers.resize_with(n_workers, Worker::default);
         }
         // Every chunk has a worker of its own, and the first one adds up in `out` itself, if that has the same numbers.
         let own = n_chunks == n_workers;
-        let coarse = !operand.rounded.is_empty();
-        let parks = !own && !self.matrix.is_sparse() && d * p <= MOST_PARKED;
+        let coarse = self.matrix.is_sparse() && !operand.rounded.is_empty();
+        let parks = !own && !self.matrix.is_sparse() && len <= MOST_PARKED;
         // All are ready, also those that get no chunk this time: the next call must not allocate.
         for (i, worker) in scratch.workers[..n_workers].iter_mut().enumerate() {
-            use_for(&mut worker.coarse_y, if coarse { d * p } else { 0 });
+            use_for(&mut worker.coarse_y, if coarse { len } else { 0 });
             if coarse || i > 0 || !own {
-                use_for(&mut worker.y, if coarse { 0 } else { d * p });
+                use_for(&mut worker.y, if coarse { 0 } else { len });
             }
             if parks {
-                worker.parked_y.resize(d * p, 0.0);
+                worker.parked_y.resize(len, 0.0);
                 worker.parked_t_sum.resize(p, 0.0);
             }
             worker.t_sum.resize(p, 0.0);
         }
         scratch.t_sum.clear();
         scratch.t_sum.resize(p, 0.0);
-        let Scratch { t_sum, workers } = scratch;
+        let Scratch { t_sum, workers, .. } = scratch;
         let workers = &mut workers[..n_workers];
         let work = |i: usize, worker: &mut Worker, into: Option<&mut [f64]>| {
             if self.cancel.is_abandoned() {
@@ -198,7 +236,7 @@ impl Prepared<'_> {
                 Rows::All => RowSet::Range(self.chunk(i, n_chunks)),
                 Rows::Batch(list) => RowSet::List(&list[ordered::piece(list.len(), i, n_chunks)]),
             };
-            worker.sum(self, &rows, operand, arithmetic, into);
+            worker.sum(self, &rows, operand, into);
         };
         if own {
             let first = Mutex::new((!coarse).then_some(&mut *out));
@@ -288,7 +326,6 @@ impl Worker {
         prepared: &Prepared<'_>,
         rows: &RowSet<'_>,
         operand: Operand<'_>,
-        arithmetic: Arithmetic,
         into: Option<&mut [f64]>,
     ) {
         let Operand { v, rounded, p, c, of_rows } = operand;
@@ -300,10 +337,11 @@ impl Worker {
         let shift = prepared.map.shift();
         let (kernel, t_sum) = (&mut self.kernel, &mut self.t_sum);
         match prepared.matrix {
-            Matrix::DenseF32(x) if arithmetic == Arithmetic::Single => {
+            Matrix::DenseF32(x) if !rounded.is_empty() => {
                 let c = c.filter(|_| prepared.map.is_nearly_centred());
                 let afterwards = c.map(|c| Afterwards { c, s_sum: t_sum });
-                kernels::sum_dense(x, rows, weights, shift, afterwards, v, p, y, &mut self.coarse_kernel);
+                let kernel = &mut self.coarse_kernel;
+                kernels::sum_dense(x, rows, weights, shift, afterwards, rounded, p, y, kernel);
             }
             Matrix::DenseF32(x) => kernels::sum_dense(x, rows, weights, shift, None, v, p, y, kernel),
             Matrix::DenseF64(x) => kernels::sum_dense(x, rows, weights, shift, None, v, p, y, kernel),
