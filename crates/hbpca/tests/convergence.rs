@@ -13,8 +13,9 @@ mod common;
 
 use common::*;
 use hbpca::{
-    AdaptiveMomentum, Block, Covariance, Driver, Epoch, Limits, Matrix, Momentum, OracleMomentum, PowerM,
-    Preprocessing, Record, Replacement, Sampler, Solver, Start, VrHbPower, VrPca, VrPowerM,
+    AdaptiveMomentum, Block, Covariance, Driver, Epoch, FitConfig, Limits, Matrix, Momentum, OracleMomentum,
+    Outcome, PowerM, Preprocessing, Record, Replacement, Sampler, Solver, SolverKind, Start, VrHbPower,
+    VrPca, VrPowerM,
 };
 
 /// Goal of the paper's figures: 1 − (wᵀu₁)² ≤ 10⁻¹².
@@ -141,5 +142,23 @@ fn the_adaptive_momentum_approaches_the_oracle() {
         let (oracle, adaptive) = (passes_to_goal(&oracle).unwrap(), passes_to_goal(&adaptive).unwrap());
         // 57, 57, 57 against 41, 49, 49: at most two epochs of 8 passes until λ̂₂ is known.
         assert!(adaptive <= oracle + 16.0, "seed {seed}: {adaptive} passes against {oracle}");
+    }
+}
+
+#[test]
+fn krylov_spends_time_or_passes_as_the_limit_on_passes_says() {
+    let (values, _) = with_spectrum(300, &geometric(80, 0.97), 1);
+    let x = dense_f32(&values, 80);
+    let fit = |k, max_passes| {
+        let limits = Limits { max_passes, ..Limits::default() };
+        FitConfig { k, solver: SolverKind::Krylov, limits, ..FitConfig::default() }.fit(&x).unwrap()
+    };
+    for (k, fewer) in [(1, true), (6, true), (7, false)] {
+        let (quick, frugal) = (fit(k, 1000.0), fit(k, 100.0));
+        assert_eq!((&quick.outcome, &frugal.outcome), (&Outcome::Converged, &Outcome::Converged), "k = {k}");
+        // Four vectors in a pass against eight, or eight either way.
+        let compared = frugal.passes.partial_cmp(&quick.passes);
+        let expected = if fewer { std::cmp::Ordering::Less } else { std::cmp::Ordering::Equal };
+        assert_eq!(compared, Some(expected), "k = {k}: {} and {} passes", frugal.passes, quick.passes);
     }
 }

@@ -16,7 +16,7 @@ use crate::solver::{CovarianceSolver, KrylovSizes, MOST_MEASURED, solves_partial
 use crate::{ArithmeticChoice, Matrix};
 
 /// Bytes per nanosecond that all threads together read from memory.
-const MEMORY: f64 = 15.0;
+const MEMORY: f64 = 24.0;
 /// Numbers that C may take (1 GiB).
 const MOST_NUMBERS: usize = 1 << 27;
 /// Seconds of work from which measuring pays.
@@ -75,11 +75,12 @@ impl Cost {
         let sizes = if sparse {
             KrylovSizes::suiting_sparse_in_memory(matrix.n_cols(), config.k)
         } else {
-            KrylovSizes::suiting(config.k)
+            KrylovSizes::suiting_in_memory(config.k)
         };
         let p = (sizes.block as f64).min(d);
         // As counted on the data sets of docs/benchmarks.md; after d/p of them the basis is full.
-        let passes = (7.0 + 0.4 * k).min((d / p).ceil() + 1.0);
+        let for_each = if sparse || sizes.block >= 8 { 0.4 } else { 0.8 };
+        let passes = (7.0 + for_each * k).min((d / p).ceil() + 1.0);
         let single = matches!(matrix, Matrix::DenseF32(_)) && config.arithmetic != ArithmeticChoice::Double;
         let coarse = if single { speeds.coarse } else { speeds.double };
         let (early, last) = if sparse { (speeds.sparse, speeds.sparse) } else { (coarse, speeds.double) };

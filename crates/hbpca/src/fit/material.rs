@@ -112,15 +112,20 @@ impl Material for InMemory<'_> {
 
     fn solver(&self, config: &FitConfig, iterates_wanted: bool) -> Result<Box<dyn Solver>, Error> {
         let (n, d) = self.shape();
-        if config.solver == SolverKind::Krylov && self.matrix.is_sparse() {
-            let sizes = KrylovSizes::suiting_sparse_in_memory(d, config.k);
-            let krylov = Krylov::new(d, config.k, sizes, config.seed, config.start.as_ref())?;
-            // Who counts passes, brings a start or wants to see every iterate is better served by C.
-            let free = config.limits.max_passes >= MANY_PASSES && config.start.is_none() && !iterates_wanted;
-            let by_rows = free && Krylov::gains_from_rows(n, d, config.k);
-            return Ok(Box::new(if by_rows { krylov.beginning_with_rows(n)? } else { krylov }));
+        if config.solver != SolverKind::Krylov {
+            return config.solver(n, d);
         }
-        config.solver(n, d)
+        let passes_count = config.limits.max_passes < MANY_PASSES;
+        let sizes = match (self.matrix.is_sparse(), passes_count) {
+            (true, _) => KrylovSizes::suiting_sparse_in_memory(d, config.k),
+            (false, false) => KrylovSizes::suiting_in_memory(config.k),
+            (false, true) => KrylovSizes::suiting(config.k),
+        };
+        let krylov = Krylov::new(d, config.k, sizes, config.seed, config.start.as_ref())?;
+        // Who counts passes, brings a start or wants to see every iterate is better served by C.
+        let free = !passes_count && config.start.is_none() && !iterates_wanted;
+        let by_rows = self.matrix.is_sparse() && free && Krylov::gains_from_rows(n, d, config.k);
+        Ok(Box::new(if by_rows { krylov.beginning_with_rows(n)? } else { krylov }))
     }
 
     fn sample(&self, count: usize, seed: u64) -> Result<Cow<'_, Matrix<'static>>, Error> {

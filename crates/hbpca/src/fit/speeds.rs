@@ -24,10 +24,10 @@ pub(super) struct Speeds {
 }
 
 impl Speeds {
-    /// What server processors with AVX-512 reach (`cargo run --release --example pass_speed`). Others are slower, but in
-    /// everything alike: only ratios decide.
+    /// Between what server processors reach with AVX-512 and with AVX2 (`cargo run --release --example pass_speed`). Others are
+    /// slower, but in everything alike: only ratios decide.
     pub(super) const TYPICAL: Self =
-        Self { form: 26.0, form_coarsely: 50.0, coarse: 30.0, double: 20.0, sparse: 1.5, measured: false };
+        Self { form: 22.0, form_coarsely: 43.0, coarse: 34.0, double: 18.0, sparse: 1.5, measured: false };
 
     /// Measures each kernel on made-up data of a few megabytes, a third of a second in all, once in a process.
     pub(super) fn here() -> Result<Self, Error> {

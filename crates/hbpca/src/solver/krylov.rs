@@ -35,6 +35,9 @@ const LONG: usize = 8192;
 /// Components up to which products with compressed rows, rather than the basis, take most of the time.
 const FEW: usize = 24;
 
+/// Components of dense rows in memory up to which half a block costs less time than it costs passes.
+const FEW_OF_DENSE: usize = 6;
+
 /// Sizes of the block and of the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KrylovSizes {
@@ -50,6 +53,13 @@ impl KrylovSizes {
     /// restarts.
     pub fn suiting(k: usize) -> Self {
         Self { block: 8, memory: (3 * k).max(96) }
+    }
+
+    /// The same where rows are in memory and a pass costs little: few components take half a block. Up to four vectors are multiplied
+    /// in the time it takes to read the rows, and the passes with eight take longer than the few that they save.
+    pub fn suiting_in_memory(k: usize) -> Self {
+        let suiting = Self::suiting(k);
+        if k <= FEW_OF_DENSE { Self { block: 4, ..suiting } } else { suiting }
     }
 
     /// Sizes that suit k components of compressed rows, whose products cost nearly as much for each further vector as for the
