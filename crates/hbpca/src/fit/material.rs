@@ -115,15 +115,14 @@ impl Material for InMemory<'_> {
         if config.solver != SolverKind::Krylov {
             return config.solver(n, d);
         }
-        let passes_count = config.limits.max_passes < MANY_PASSES;
-        let sizes = match (self.matrix.is_sparse(), passes_count) {
-            (true, _) => KrylovSizes::suiting_sparse_in_memory(d, config.k),
-            (false, false) => KrylovSizes::suiting_in_memory(config.k),
-            (false, true) => KrylovSizes::suiting(config.k),
+        let sizes = if self.matrix.is_sparse() {
+            KrylovSizes::suiting_sparse_in_memory(d, config.k)
+        } else {
+            KrylovSizes::suiting_in_memory(config.k)
         };
         let krylov = Krylov::new(d, config.k, sizes, config.seed, config.start.as_ref())?;
         // Who counts passes, brings a start or wants to see every iterate is better served by C.
-        let free = !passes_count && config.start.is_none() && !iterates_wanted;
+        let free = config.limits.max_passes >= MANY_PASSES && config.start.is_none() && !iterates_wanted;
         let by_rows = self.matrix.is_sparse() && free && Krylov::gains_from_rows(n, d, config.k);
         Ok(Box::new(if by_rows { krylov.beginning_with_rows(n)? } else { krylov }))
     }
