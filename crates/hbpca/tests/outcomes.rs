@@ -240,9 +240,13 @@ fn no_solver_reads_more_than_its_budget_and_the_history_ends_where_the_run_does(
                 "{solver}"
             );
             assert!(fit.history.windows(2).all(|pair| pair[0].passes < pair[1].passes), "{solver}");
-            // The answer is the best iterate seen.
+            // The answer is the best iterate seen. `krylov` foresees its residuals without forming a vector: they are those of the
+            // vectors to within the rounding of images, of those foreseen and of those formed.
             let best = fit.history.iter().map(|r| r.residual / r.theta).fold(f64::INFINITY, f64::min);
-            assert_eq!(fit.certificate.worst().to_bits(), best.to_bits(), "{solver}");
+            let rounding = 2.0 * fit.certificate.image_rounding / fit.certificate.eigenvalues[0];
+            let room = if solver == SolverKind::Krylov { rounding } else { 0.0 };
+            let worst = fit.certificate.worst();
+            assert!((worst - best).abs() <= room, "{solver}: {worst:e} is not {best:e} ± {room:e}");
         }
     }
 }
