@@ -56,6 +56,15 @@ fn smaller_side(matrix: &Matrix<'_>) -> usize {
     if matrix.is_sparse() { d } else { n.min(d) }
 }
 
+/// Sizes of `krylov` for k components of rows in memory.
+pub(super) fn krylov_sizes(matrix: &Matrix<'_>, k: usize) -> KrylovSizes {
+    if matrix.is_sparse() {
+        KrylovSizes::suiting_sparse_in_memory(matrix.n_cols(), k)
+    } else {
+        KrylovSizes::suiting_in_memory(k)
+    }
+}
+
 /// Estimated seconds.
 struct Cost {
     krylov: f64,
@@ -72,11 +81,7 @@ impl Cost {
         let entries = matrix.nnz() as f64;
         let threads = rayon::current_num_threads() as f64;
         let sparse = matrix.is_sparse();
-        let sizes = if sparse {
-            KrylovSizes::suiting_sparse_in_memory(matrix.n_cols(), config.k)
-        } else {
-            KrylovSizes::suiting_in_memory(config.k)
-        };
+        let sizes = krylov_sizes(matrix, config.k);
         let p = (sizes.block as f64).min(d);
         // As counted on the data sets of docs/benchmarks.md; after d/p of them the basis is full.
         let for_each = if sparse || sizes.block >= 8 { 0.4 } else { 0.8 };

@@ -8,7 +8,7 @@ use crate::matrix::{
     ColumnStatistics, Matrix, Preprocessing, Replacement, RowMap, Sampler, weight_and_moment,
 };
 use crate::observe::Observer;
-use crate::solver::{Krylov, KrylovSizes, Solver};
+use crate::solver::{Krylov, Solver};
 use crate::{CancelToken, Covariance, CovarianceOperator, Error};
 
 /// Passes that no run in memory needs: who allows fewer means it.
@@ -115,11 +115,7 @@ impl Material for InMemory<'_> {
         if config.solver != SolverKind::Krylov {
             return config.solver(n, d);
         }
-        let sizes = if self.matrix.is_sparse() {
-            KrylovSizes::suiting_sparse_in_memory(d, config.k)
-        } else {
-            KrylovSizes::suiting_in_memory(config.k)
-        };
+        let sizes = auto::krylov_sizes(self.matrix, config.k);
         let krylov = Krylov::new(d, config.k, sizes, config.seed, config.start.as_ref())?;
         // Who counts passes, brings a start or wants to see every iterate is better served by C.
         let free = config.limits.max_passes >= MANY_PASSES && config.start.is_none() && !iterates_wanted;

@@ -28,7 +28,7 @@ pub(super) struct Prepared<'a> {
     pub(super) cancel: &'a CancelToken,
 }
 
-/// What rows are multiplied with: V′ = D⁻¹V, d×p, in one of two precisions.
+/// What rows are multiplied with: V′ = D⁻¹V, d×p, in one of two precisions; kernels of dense rows get it packed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operand<'a> {
     pub(super) v: &'a [f64],
