@@ -16,7 +16,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::linalg::{column_dots, gram_of_blocks, residual_norms};
-use crate::solver::Pairs;
 use crate::{Archive, Block, CovarianceOperator, Error};
 
 /// What is known about λ_{k+1}, the first eigenvalue that is not sought.
@@ -50,6 +49,19 @@ impl Next {
         };
         Ok(())
     }
+}
+
+/// What a solver currently offers as eigenvectors, with their images.
+#[derive(Clone, Copy, Debug)]
+pub struct Pairs<'a> {
+    /// d×k, orthonormal columns.
+    pub vectors: &'a Block,
+    /// C times the vectors.
+    pub images: &'a Block,
+    /// A bound on the rounding of each image, relative to a unit vector.
+    pub image_error: f64,
+    /// What the solver knows of λ_{k+1}.
+    pub next: Next,
 }
 
 /// Proof of eigenvalues and, where the gaps allow, of eigenvectors.

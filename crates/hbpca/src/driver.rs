@@ -1,44 +1,16 @@
 //! The one loop that runs every solver: look, certify, tell, stop or step.
 
-use std::fmt;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use serde::{Deserialize, Serialize};
-
+use crate::CancelToken;
 use crate::block::largest;
-use crate::certificate::{Certificate, Next};
-use crate::observe::{CancelToken, Event, Observer, Record};
+use crate::certificate::{Certificate, Next, Pairs};
+use crate::observe::{Event, Observer, Outcome, Record};
 use crate::pause::{Course, Keeper, Moment, Patience, Paused};
 use crate::policy::SecondEigenvalue;
-use crate::solver::{Outlook, Pairs, Solver};
+use crate::solver::{Outlook, Solver};
 use crate::{Block, Counted, CovarianceOperator, Error, RowsRead};
-
-/// How a run ended. Only [`Converged`](Self::Converged) claims that the tolerance was met; all others still carry the
-/// best answer and its numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Outcome {
-    /// Every residual is at most tol·θ₁.
-    Converged,
-    /// Passes or seconds were used up.
-    Budget,
-    /// The residual is down at the rounding of the images and still above the tolerance: no step can help.
-    Stagnated,
-    /// An observer or a [`CancelToken`] asked to stop.
-    Interrupted,
-}
-
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Converged => "converged",
-            Self::Budget => "budget",
-            Self::Stagnated => "stagnated",
-            Self::Interrupted => "interrupted",
-        })
-    }
-}
 
 /// When to stop.
 #[derive(Clone, Debug)]
@@ -426,13 +398,6 @@ mod tests {
             assert!((squared_sine(&w, &u).sqrt() - want.sqrt()).abs() <= 4.0 * f64::EPSILON);
         }
         assert_eq!(squared_sine(&[-3.0, 0.0], &[1.0, 0.0]), 0.0);
-    }
-
-    #[test]
-    fn outcomes_read_as_the_command_line_prints_them() {
-        let all = [Outcome::Converged, Outcome::Budget, Outcome::Stagnated, Outcome::Interrupted];
-        let names = all.map(|outcome| outcome.to_string());
-        assert_eq!(names, ["converged", "budget", "stagnated", "interrupted"]);
     }
 
     #[test]

@@ -24,7 +24,9 @@
 pub mod theory;
 
 mod block;
+mod cancel;
 mod certificate;
+mod columns;
 mod driver;
 mod error;
 mod fit;
@@ -38,23 +40,23 @@ mod operator;
 mod ordered;
 mod pause;
 mod policy;
+mod rounding;
 mod solver;
 mod state;
 
 pub use block::Block;
-pub use certificate::{Certificate, Next, check};
-pub use driver::{Driver, Limits, Outcome, Report};
+pub use cancel::CancelToken;
+pub use certificate::{Certificate, Next, Pairs, check};
+pub use columns::{Centering, ColumnStatistics, Preprocessing, RowMap, Scaling};
+pub use driver::{Driver, Limits, Report};
 pub use error::Error;
 pub use fit::{
     Checkpoint, CheckpointEvery, Fit, FitConfig, Keep, MomentumChoice, Resumable, SolverKind, StreamPlan,
 };
-pub use matrix::{
-    Centering, ColumnStatistics, Csr, Dense, Matrix, Preprocessing, Real, Replacement, RowChunks, RowMap,
-    Sampler, Scaling,
-};
+pub use matrix::{Csr, Dense, Matrix, Real, Replacement, RowChunks, Sampler};
 pub use model::{Model, Summary, Whitening};
 pub use moments::Moments;
-pub use observe::{CancelToken, Event, Observer, Record};
+pub use observe::{Event, Observer, Outcome, Record};
 pub use operator::{
     ArithmeticChoice, Communicator, Counted, Covariance, CovarianceOperator, RowSpectrum, Rows, RowsRead,
     Sharded, SingleRank, Streamed, ThreadRank, thread_ranks,
@@ -62,8 +64,8 @@ pub use operator::{
 pub use pause::{Keeper, Moment, Paused};
 pub use policy::{AdaptiveMomentum, Batch, FixedMomentum, Momentum, OracleMomentum, SecondEigenvalue, Start};
 pub use solver::{
-    Anchored, AnchoredSizes, CovarianceSolver, Epoch, Krylov, KrylovSizes, Oja, Outlook, Pairs, Power,
-    PowerM, Solver, StepParameters, VrHbPower, VrPca, VrPowerM,
+    Anchored, AnchoredSizes, CovarianceSolver, Epoch, Krylov, KrylovSizes, Oja, Outlook, Power, PowerM,
+    Solver, StepParameters, VrHbPower, VrPca, VrPowerM,
 };
 pub use state::{Archive, State, Tensor};
 

@@ -13,10 +13,11 @@
 //! Cauchy–Schwarz. It survives scaling, and ‖D⁻¹ED⁻¹‖_F ≤ ρ·tr C.
 
 use crate::certificate::Certificate;
+use crate::columns::{ColumnStatistics, Preprocessing, RowMap};
 use crate::driver::Stopwatch;
 use crate::linalg::{product, view};
-use crate::matrix::{ColumnStatistics, Matrix, Preprocessing, RowMap};
-use crate::operator::rounding_of_sum;
+use crate::matrix::Matrix;
+use crate::rounding::rounding_of_sum;
 use crate::solver::CovarianceSolver;
 use crate::{
     Block, CancelToken, Covariance, CovarianceOperator, Driver, Error, Fit, FitConfig, Model, Report, Rows,

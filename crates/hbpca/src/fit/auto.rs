@@ -101,8 +101,14 @@ impl Cost {
         let solve = solve / speeds.double;
         // Wide data is read twice more: for AᵀU and for CV.
         let others = if wide { 2.0 * pass(k, speeds.double) } else { 0.0 };
-        let coarsely =
-            single && !wide && CovarianceSolver::tries_coarsely(matrix.n_cols(), config.k, &config.limits);
+        let coarsely = single
+            && !wide
+            && CovarianceSolver::tries_coarsely(
+                matrix.n_cols(),
+                config.k,
+                config.limits.tol,
+                config.limits.max_passes,
+            );
         let speed = if coarsely { speeds.form_coarsely } else { speeds.form };
         let form = (entries.max(n * d) * side / 2.0 / (speed * filled * threads)).max(read);
         let measuring = if coarsely { pass(k.min(MOST_MEASURED as f64), speeds.double) } else { 0.0 };

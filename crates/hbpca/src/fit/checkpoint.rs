@@ -5,8 +5,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{FitConfig, MomentumChoice, SolverKind};
+use crate::columns::ColumnStatistics;
 use crate::driver::Stopwatch;
-use crate::matrix::{ColumnStatistics, Replacement, fingerprint_of_block};
+use crate::matrix::{Replacement, fingerprint_of_block};
 use crate::observe::Record;
 use crate::pause::{Keeper, Moment, Paused};
 use crate::{Error, State};

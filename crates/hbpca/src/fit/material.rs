@@ -4,9 +4,8 @@ use std::borrow::Cow;
 
 use super::checkpoint::Session;
 use super::{FitConfig, SolverKind, auto};
-use crate::matrix::{
-    ColumnStatistics, Matrix, Preprocessing, Replacement, RowMap, Sampler, weight_and_moment,
-};
+use crate::columns::{ColumnStatistics, Preprocessing, RowMap, weight_and_moment};
+use crate::matrix::{Matrix, Replacement, Sampler};
 use crate::observe::Observer;
 use crate::solver::{Krylov, Solver};
 use crate::{CancelToken, Covariance, CovarianceOperator, Error};

@@ -6,6 +6,7 @@ mod kind;
 mod material;
 mod on_disk;
 mod speeds;
+mod step_size;
 mod stream_plan;
 
 pub use checkpoint::{Checkpoint, CheckpointEvery, Keep, Resumable};
@@ -16,14 +17,14 @@ use serde::{Deserialize, Serialize};
 
 use checkpoint::Session;
 use material::{InMemory, Material};
+use step_size::{Suggestion, most_rows_read, sample_rows, suggest_step_size};
 
+use crate::columns::Preprocessing;
 use crate::driver::Stopwatch;
-use crate::matrix::{Matrix, Preprocessing, Replacement, Sampler};
+use crate::matrix::{Matrix, Replacement, Sampler};
 use crate::observe::{Event, Observer, Record};
 use crate::operator::InArithmetic;
-use crate::policy::{
-    AdaptiveMomentum, Batch, Momentum, OracleMomentum, Start, Suggestion, most_rows_read, suggest_step_size,
-};
+use crate::policy::{AdaptiveMomentum, Batch, Momentum, OracleMomentum, Start};
 use crate::solver::{
     Anchored, AnchoredSizes, CovarianceSolver, Epoch, Krylov, KrylovSizes, Oja, Power, PowerM, Solver,
     VrHbPower, VrPca, VrPowerM,
@@ -351,7 +352,7 @@ impl FitConfig {
         let (n, _) = material.shape();
         let epoch = Epoch::new(self.epoch)?;
         let batch = self.batch.rows(n)?;
-        let sample = material.sample(crate::policy::sample_rows(n), self.seed)?;
+        let sample = material.sample(sample_rows(n), self.seed)?;
         let (map, _) = material.columns()?;
         suggest_step_size(&sample, n, map, self.solver, batch, epoch, self.replacement, self.seed)
     }

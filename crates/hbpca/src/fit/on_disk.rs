@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock};
 use super::checkpoint::{Resumable, Session};
 use super::material::Material;
 use super::{Fit, FitConfig, SolverKind, StreamPlan};
-use crate::matrix::{ColumnStatistics, Matrix, RowChunks, RowMap, fingerprint_of_chunks};
+use crate::columns::{ColumnStatistics, RowMap};
+use crate::matrix::{Matrix, RowChunks, fingerprint_of_chunks};
 use crate::observe::{Event, Observer};
 use crate::solver::{Anchored, AnchoredSizes, Krylov, KrylovSizes, Solver};
 use crate::{Block, CovarianceOperator, Error, Streamed};
@@ -81,7 +82,7 @@ impl<'s> OnDisk<'s> {
         let n = rows.n_rows();
         let folds = config.folds(plan.solver);
         // The step size of the paper's solvers wants a sample, too.
-        let pool = if folds { plan.pool_rows } else { plan.pool_rows.max(crate::policy::sample_rows(n)) };
+        let pool = if folds { plan.pool_rows } else { plan.pool_rows.max(super::step_size::sample_rows(n)) };
         let mut operator = Streamed::new(rows, config.preprocessing)?
             .with_pool(pool, config.seed)
             .abandoned_by(&config.limits.cancel);

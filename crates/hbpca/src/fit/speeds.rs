@@ -2,8 +2,9 @@
 
 use std::sync::OnceLock;
 
+use crate::columns::Preprocessing;
 use crate::driver::Stopwatch;
-use crate::matrix::{Csr, Dense, Matrix, Preprocessing, random_filling};
+use crate::matrix::{Csr, Dense, Matrix, random_filling};
 use crate::{Block, Covariance, CovarianceOperator, Error};
 
 /// Multiply-adds per nanosecond of one thread.

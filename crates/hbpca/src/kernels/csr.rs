@@ -9,6 +9,7 @@
 
 use super::lanes::{Arithmetic, Kernel, Lanes};
 use super::{Level, RowSet, RowWeights};
+use crate::kernels::Stored;
 use crate::matrix::{Csr, Real};
 
 /// Lanes of the widest register.
@@ -18,7 +19,7 @@ const MOST_LANES: usize = 16;
 ///
 /// A shift μ is brought in afterwards: with c = Vᵀμ, Σ w a(aᵀV) = Y − μ·`t_sum`ᵀ for a = x − μ, so that zeros stay
 /// unstored.
-pub(crate) fn sum_csr<T: Real, A: Arithmetic>(
+pub(crate) fn sum_csr<T: Stored, A: Arithmetic>(
     x: &Csr<'_, T>,
     rows: &RowSet<'_>,
     weights: RowWeights<'_>,
@@ -40,7 +41,7 @@ fn suiting_level<A: Arithmetic>(p: usize) -> Level {
 }
 
 /// [`sum_csr`] with the instructions of `level`.
-pub(super) fn sum_csr_at<T: Real, A: Arithmetic>(
+pub(super) fn sum_csr_at<T: Stored, A: Arithmetic>(
     level: Level,
     x: &Csr<'_, T>,
     rows: &RowSet<'_>,
@@ -61,12 +62,18 @@ pub(super) fn sum_csr_at<T: Real, A: Arithmetic>(
 }
 
 /// `t` ← Vᵀx for the compressed rows from `first` on, p values each, one row after another.
-pub(crate) fn dots_csr<T: Real, A: Arithmetic>(x: &Csr<'_, T>, first: usize, v: &[A], p: usize, t: &mut [A]) {
+pub(crate) fn dots_csr<T: Stored, A: Arithmetic>(
+    x: &Csr<'_, T>,
+    first: usize,
+    v: &[A],
+    p: usize,
+    t: &mut [A],
+) {
     dots_csr_at(suiting_level::<A>(p), x, first, v, p, t);
 }
 
 /// [`dots_csr`] with the instructions of `level`.
-pub(super) fn dots_csr_at<T: Real, A: Arithmetic>(
+pub(super) fn dots_csr_at<T: Stored, A: Arithmetic>(
     level: Level,
     x: &Csr<'_, T>,
     first: usize,
@@ -78,7 +85,7 @@ pub(super) fn dots_csr_at<T: Real, A: Arithmetic>(
     A::run(level, Dots { x, first, v, p, t });
 }
 
-struct Dots<'a, T: Real, A> {
+struct Dots<'a, T: Stored, A> {
     x: &'a Csr<'a, T>,
     first: usize,
     v: &'a [A],
@@ -86,7 +93,7 @@ struct Dots<'a, T: Real, A> {
     t: &'a mut [A],
 }
 
-impl<T: Real, A: Arithmetic> Kernel<A> for Dots<'_, T, A> {
+impl<T: Stored, A: Arithmetic> Kernel<A> for Dots<'_, T, A> {
     type Output = ();
 
     #[inline(always)]
@@ -102,7 +109,7 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Dots<'_, T, A> {
 }
 
 /// Y += x tᵀ and `t_sum` += t for the rows of one chunk, with a t of p values given for every row of `x`.
-pub(crate) fn add_csr<T: Real, A: Arithmetic>(
+pub(crate) fn add_csr<T: Stored, A: Arithmetic>(
     x: &Csr<'_, T>,
     rows: &RowSet<'_>,
     t: &[A],
@@ -114,7 +121,7 @@ pub(crate) fn add_csr<T: Real, A: Arithmetic>(
 }
 
 /// [`add_csr`] with the instructions of `level`.
-pub(super) fn add_csr_at<T: Real, A: Arithmetic>(
+pub(super) fn add_csr_at<T: Stored, A: Arithmetic>(
     level: Level,
     x: &Csr<'_, T>,
     rows: &RowSet<'_>,
@@ -128,7 +135,7 @@ pub(super) fn add_csr_at<T: Real, A: Arithmetic>(
     A::run(level, Add { x, rows, t, p, y, t_sum });
 }
 
-struct Add<'a, T: Real, A> {
+struct Add<'a, T: Stored, A> {
     x: &'a Csr<'a, T>,
     rows: &'a RowSet<'a>,
     t: &'a [A],
@@ -137,7 +144,7 @@ struct Add<'a, T: Real, A> {
     t_sum: &'a mut [f64],
 }
 
-impl<T: Real, A: Arithmetic> Kernel<A> for Add<'_, T, A> {
+impl<T: Stored, A: Arithmetic> Kernel<A> for Add<'_, T, A> {
     type Output = ();
 
     #[inline(always)]
@@ -155,7 +162,7 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Add<'_, T, A> {
     }
 }
 
-struct Chunk<'a, T: Real, A> {
+struct Chunk<'a, T: Stored, A> {
     x: &'a Csr<'a, T>,
     rows: &'a RowSet<'a>,
     weights: RowWeights<'a>,
@@ -167,7 +174,7 @@ struct Chunk<'a, T: Real, A> {
     t_sum: &'a mut [f64],
 }
 
-impl<T: Real, A: Arithmetic> Kernel<A> for Chunk<'_, T, A> {
+impl<T: Stored, A: Arithmetic> Kernel<A> for Chunk<'_, T, A> {
     type Output = ();
 
     #[inline(always)]
@@ -224,7 +231,7 @@ macro_rules! for_each_panel {
     }};
 }
 
-impl<T: Real, A: Arithmetic> Row<'_, T, A> {
+impl<T: Stored, A: Arithmetic> Row<'_, T, A> {
     /// Where five to seven vectors fill no register of AVX2 either.
     const IN_SINGLE: bool = A::BYTES == f32::BYTES;
 

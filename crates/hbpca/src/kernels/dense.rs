@@ -11,6 +11,7 @@ use super::lanes::{Arithmetic, Kernel, LINE, Lanes};
 use super::panel::{BLOCK, Block, Panel, stride, together, widest};
 use super::stream::OneVector;
 use super::{Level, RowSet, RowWeights};
+use crate::kernels::Stored;
 use crate::matrix::{Dense, Real};
 
 /// Bytes of kept rows in a block. Beside them lie the rows as they were read, the next ones being fetched, V and Y.
@@ -48,7 +49,7 @@ impl Packing {
     }
 
     /// V, row-major before.
-    pub(crate) fn pack<'a, A: Real>(self, v: &[f64], room: &'a mut Vec<A>) -> &'a [A] {
+    pub(crate) fn pack<'a, A: Stored>(self, v: &[f64], room: &'a mut Vec<A>) -> &'a [A] {
         assert_eq!(v.len(), self.d * self.panels.p, "V is d×p");
         let [packed] = carve(room, [self.len()]);
         self.for_each(|at, i| packed[at] = A::from_f64(v[i]));
@@ -95,7 +96,7 @@ impl<A: Arithmetic> Kernel<A> for Find {
 ///
 /// Where the shift is small against the rows it may be left for `afterwards`, c = Vᵀshift and room for Σs: then
 /// Y += Σ x sᵀ, s = w(Vᵀx − c), lacks − shift·Σsᵀ, or Σs is left at zero and nothing is lacking.
-pub(crate) fn sum_dense<T: Real, A: Arithmetic>(
+pub(crate) fn sum_dense<T: Stored, A: Arithmetic>(
     x: &Dense<'_, T>,
     rows: &RowSet<'_>,
     weights: RowWeights<'_>,
@@ -110,7 +111,7 @@ pub(crate) fn sum_dense<T: Real, A: Arithmetic>(
 }
 
 /// [`sum_dense`] with the instructions of `level`.
-pub(super) fn sum_dense_at<T: Real, A: Arithmetic>(
+pub(super) fn sum_dense_at<T: Stored, A: Arithmetic>(
     level: Level,
     x: &Dense<'_, T>,
     rows: &RowSet<'_>,
@@ -135,7 +136,7 @@ pub(super) fn sum_dense_at<T: Real, A: Arithmetic>(
     }
 }
 
-struct Chunk<'a, T: Real, A> {
+struct Chunk<'a, T: Stored, A> {
     x: &'a Dense<'a, T>,
     rows: &'a RowSet<'a>,
     weights: RowWeights<'a>,
@@ -147,7 +148,7 @@ struct Chunk<'a, T: Real, A> {
     scratch: &'a mut Vec<A>,
 }
 
-impl<T: Real, A: Arithmetic> Kernel<A> for Chunk<'_, T, A> {
+impl<T: Stored, A: Arithmetic> Kernel<A> for Chunk<'_, T, A> {
     type Output = ();
 
     #[inline(always)]
@@ -227,7 +228,7 @@ impl<T: Real, A: Arithmetic> Kernel<A> for Chunk<'_, T, A> {
 
 /// Where the rows lie one after another as numbers to be multiplied, in whole registers, and not so that many of them fall into the same
 /// places of a cache.
-fn as_they_lie<T: Real, L: Lanes>(x: &Dense<'_, T>, rows: &RowSet<'_>) -> Option<*const L::Number> {
+fn as_they_lie<T: Stored, L: Lanes>(x: &Dense<'_, T>, rows: &RowSet<'_>) -> Option<*const L::Number> {
     let in_whole_registers = T::BYTES == L::Number::BYTES && x.n_cols().is_multiple_of(L::N);
     let scattered = !(x.stride() * T::BYTES).is_multiple_of(4 * LINE);
     match rows {
@@ -270,7 +271,7 @@ struct RowBlock<T> {
     weights: [f64; BLOCK],
 }
 
-impl<T: Real> RowBlock<T> {
+impl<T: Stored> RowBlock<T> {
     fn gather(
         x: &Dense<'_, T>,
         rows: &RowSet<'_>,
@@ -290,7 +291,7 @@ impl<T: Real> RowBlock<T> {
 }
 
 /// Cuts `scratch` into zeroed pieces that start at cache lines.
-pub(super) fn carve<A: Real, const PIECES: usize>(
+pub(super) fn carve<A: Stored, const PIECES: usize>(
     scratch: &mut Vec<A>,
     lens: [usize; PIECES],
 ) -> [&mut [A]; PIECES] {

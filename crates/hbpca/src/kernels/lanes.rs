@@ -15,7 +15,7 @@ pub(super) const LINE: usize = 64;
 /// lanes that the method touches; no alignment is asked for.
 pub trait Lanes: Copy {
     /// What a lane holds: the precision of the arithmetic.
-    type Number: Real;
+    type Number: Stored;
     /// The register.
     type V: Copy;
     /// Which lanes a masked load touches.
@@ -82,7 +82,7 @@ pub trait Lanes: Copy {
 }
 
 /// A kernel waiting to be compiled for a level, with arithmetic on numbers of type `A`.
-pub trait Kernel<A: Real> {
+pub trait Kernel<A: Stored> {
     /// What it computes.
     type Output;
 
@@ -95,7 +95,7 @@ pub trait Kernel<A: Real> {
 }
 
 /// Numbers that kernels compute with.
-pub(crate) trait Arithmetic: Real {
+pub(crate) trait Arithmetic: Stored {
     /// Rows whose sum may be gathered in this arithmetic before it is added up in f64.
     const ROWS_IN_SUM: usize;
 
@@ -141,8 +141,8 @@ impl Arithmetic for f32 {
     }
 }
 
-/// A stored number that can be loaded into lanes. Only `f32` and `f64` are; this is what seals [`crate::Real`].
-pub trait Stored: Copy {
+/// A stored number that can be loaded into lanes. Only `f32` and `f64` are.
+pub(crate) trait Stored: Real {
     /// N values as numbers of the lanes.
     ///
     /// # Safety

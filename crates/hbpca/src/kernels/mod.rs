@@ -32,9 +32,7 @@ pub(crate) const COARSE_ROWS: usize = <f32 as lanes::Arithmetic>::ROWS_IN_SUM;
 
 pub(crate) use csr::{add_csr, dots_csr, sum_csr};
 pub(crate) use dense::{Afterwards, Packing, sum_dense};
-pub(crate) use lanes::Arithmetic;
-#[allow(unreachable_pub, reason = "a public trait that users cannot name seals `Real`")]
-pub use lanes::Stored;
+pub(crate) use lanes::{Arithmetic, Stored};
 use level::Level;
 pub(crate) use skipping::{PANEL, QUAD, SkippingTriangle};
 pub(crate) use summary::summarise_rows;

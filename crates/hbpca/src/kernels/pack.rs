@@ -1,20 +1,21 @@
 //! Rows on their way into the symmetric kernel: prepared and packed, and fetched before that.
 
 use super::lanes::{LINE, Lanes};
-use crate::matrix::{Dense, Real};
+use crate::kernels::Stored;
+use crate::matrix::Dense;
 
 /// Bytes of rows at most that are fetched ahead: they come to lie beside the packed block. Wider rows, with more to multiply, hardly
 /// wait for memory.
 const AHEAD_BYTES: usize = 128 << 10;
 
 /// Rows from `first` on, as many as there are roots of weights.
-pub(super) struct Source<'a, T: Real, A> {
+pub(super) struct Source<'a, T: Stored, A> {
     pub(super) x: &'a Dense<'a, T>,
     pub(super) first: usize,
     pub(super) roots: &'a [A],
 }
 
-impl<T: Real, A: Real> Source<'_, T, A> {
+impl<T: Stored, A: Stored> Source<'_, T, A> {
     /// Writes √w(x − shift) of W registers of columns from the `register`-th on.
     ///
     /// # Safety
@@ -63,7 +64,7 @@ pub(super) struct Ahead<T> {
     lines: usize,
 }
 
-impl<T: Real> Ahead<T> {
+impl<T: Stored> Ahead<T> {
     pub(super) fn new(x: &Dense<'_, T>, first: usize, rows: usize, n_tiles: usize) -> Self {
         let values = x.values();
         let [at, end] = [first, first + rows].map(|row| (row * x.stride()).min(values.len()));

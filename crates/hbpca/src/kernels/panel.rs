@@ -14,6 +14,7 @@
 use std::ops::Range;
 
 use super::lanes::{Kernel, LINE, Lanes};
+use crate::kernels::Stored;
 use crate::matrix::Real;
 
 /// Most rows in a block.
@@ -75,7 +76,7 @@ pub(super) struct Panel<A> {
     pub(super) centre: Option<(*const f64, *mut f64)>,
 }
 
-impl<T: Real, A: Real> Block<'_, T, A> {
+impl<T: Stored, A: Stored> Block<'_, T, A> {
     /// Y += Σ w a(aᵀV) over the block for one panel, or for `together` panels the second of which is as wide as the first
     /// or has one vector less.
     ///
@@ -113,7 +114,7 @@ struct Shape<'a, T, A, const P: usize, const SECOND: usize, const R: usize, cons
     panels: &'a [Panel<A>],
 }
 
-impl<T: Real, A: Real, const P: usize, const SECOND: usize, const R: usize, const J: usize> Kernel<A>
+impl<T: Stored, A: Stored, const P: usize, const SECOND: usize, const R: usize, const J: usize> Kernel<A>
     for Shape<'_, T, A, P, SECOND, R, J>
 {
     type Output = ();
@@ -132,7 +133,7 @@ impl<T: Real, A: Real, const P: usize, const SECOND: usize, const R: usize, cons
     }
 }
 
-impl<T: Real, A: Real, const P: usize, const SECOND: usize, const R: usize, const J: usize>
+impl<T: Stored, A: Stored, const P: usize, const SECOND: usize, const R: usize, const J: usize>
     Shape<'_, T, A, P, SECOND, R, J>
 {
     #[inline(always)]
@@ -208,7 +209,7 @@ impl<T: Real, A: Real, const P: usize, const SECOND: usize, const R: usize, cons
     }
 }
 
-impl<T: Real, A: Real> Block<'_, T, A> {
+impl<T: Stored, A: Stored> Block<'_, T, A> {
     /// Adds the products of columns `columns` (in registers) to the accumulators of R rows from `first`.
     #[inline(always)]
     unsafe fn dots<L: Lanes<Number = A>, const KEPT: bool, const P: usize, const R: usize>(
@@ -387,7 +388,7 @@ struct Place<A> {
     s: *const A,
 }
 
-impl<A: Real> Place<A> {
+impl<A: Stored> Place<A> {
     /// `sum[j][c] += s[c]·a[j]`, and on to the next row.
     #[inline(always)]
     unsafe fn add_row<L: Lanes<Number = A>, const P: usize, const J: usize>(

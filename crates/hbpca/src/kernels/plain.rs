@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use super::{RowSet, RowWeights};
-use crate::matrix::{Csr, Dense, Real};
+use crate::kernels::Stored;
+use crate::matrix::{Csr, Dense};
 
 /// Y += Σ w a(aᵀV) over the rows of one chunk, a = x − shift; V and Y are d×p, row-major.
-pub(crate) fn sum_dense<T: Real>(
+pub(crate) fn sum_dense<T: Stored>(
     x: &Dense<'_, T>,
     rows: &RowSet<'_>,
     weights: RowWeights<'_>,
@@ -45,7 +46,7 @@ pub(crate) fn sum_dense<T: Real>(
 ///
 /// A shift μ is brought in afterwards: with c = Vᵀμ, Σ w a(aᵀV) = Y − μ·`t_sum`ᵀ for a = x − μ, so that zeros stay
 /// unstored.
-pub(crate) fn sum_csr<T: Real>(
+pub(crate) fn sum_csr<T: Stored>(
     x: &Csr<'_, T>,
     rows: &RowSet<'_>,
     weights: RowWeights<'_>,
@@ -83,7 +84,7 @@ pub(crate) fn sum_csr<T: Real>(
 
 /// Mean less `pivot`, squared deviations, minimum and maximum of every column over a short run of rows; returns their
 /// weight.
-pub(crate) fn summarise_rows<T: Real>(
+pub(crate) fn summarise_rows<T: Stored>(
     x: &Dense<'_, T>,
     rows: Range<usize>,
     weights: Option<&[f64]>,

@@ -14,7 +14,8 @@
 use super::lanes::{Kernel, LINE, Lanes};
 use super::{Arithmetic, Level, RowWeights};
 use crate::Block;
-use crate::matrix::{Dense, Real};
+use crate::kernels::Stored;
+use crate::matrix::Dense;
 
 /// Columns packed side by side: a cache line of numbers.
 pub(crate) const PANEL: usize = 8;
@@ -60,7 +61,7 @@ impl SkippingTriangle {
     }
 
     /// Adds √w(x − usual) times itself for the rows of a range.
-    pub(crate) fn add_rows<T: Real>(
+    pub(crate) fn add_rows<T: Stored>(
         &mut self,
         x: &Dense<'_, T>,
         rows: std::ops::Range<usize>,
@@ -71,7 +72,7 @@ impl SkippingTriangle {
     }
 
     /// [`add_rows`](Self::add_rows) with the instructions of `level`.
-    pub(super) fn add_rows_at<T: Real>(
+    pub(super) fn add_rows_at<T: Stored>(
         &mut self,
         level: Level,
         x: &Dense<'_, T>,
@@ -130,7 +131,7 @@ impl SkippingTriangle {
     }
 }
 
-struct Add<'a, T: Real> {
+struct Add<'a, T: Stored> {
     x: &'a Dense<'a, T>,
     rows: std::ops::Range<usize>,
     weights: RowWeights<'a>,
@@ -138,7 +139,7 @@ struct Add<'a, T: Real> {
     triangle: &'a mut SkippingTriangle,
 }
 
-impl<T: Real> Kernel<f64> for Add<'_, T> {
+impl<T: Stored> Kernel<f64> for Add<'_, T> {
     type Output = ();
 
     #[inline(always)]
@@ -235,7 +236,7 @@ impl Columns {
     ///
     /// As for [`Lanes`]; the pointers hold a panel, `to` one of so many rows.
     #[inline(always)]
-    unsafe fn pack<T: Real, L: Lanes<Number = f64>, const W: usize>(
+    unsafe fn pack<T: Stored, L: Lanes<Number = f64>, const W: usize>(
         self,
         x: &Dense<'_, T>,
         row: usize,

@@ -13,10 +13,11 @@
 use super::dense::carve;
 use super::lanes::{Arithmetic, Kernel, LINE, Lanes};
 use super::{RowSet, RowWeights};
-use crate::matrix::{Dense, Real};
+use crate::kernels::Stored;
+use crate::matrix::Dense;
 
 /// The operands; `v` and `y` are d long, rounded up to whole registers.
-pub(super) struct OneVector<'a, T: Real, A> {
+pub(super) struct OneVector<'a, T: Stored, A> {
     pub(super) x: &'a Dense<'a, T>,
     pub(super) rows: &'a RowSet<'a>,
     pub(super) weights: RowWeights<'a>,
@@ -26,7 +27,7 @@ pub(super) struct OneVector<'a, T: Real, A> {
     pub(super) scratch: &'a mut Vec<A>,
 }
 
-impl<T: Real, A: Arithmetic> Kernel<A> for OneVector<'_, T, A> {
+impl<T: Stored, A: Arithmetic> Kernel<A> for OneVector<'_, T, A> {
     type Output = ();
 
     #[inline(always)]
@@ -62,7 +63,7 @@ impl<T: Real, A: Arithmetic> Kernel<A> for OneVector<'_, T, A> {
 }
 
 /// Rows and packed vectors.
-struct Walk<'a, T: Real, A> {
+struct Walk<'a, T: Stored, A> {
     x: &'a Dense<'a, T>,
     rows: &'a RowSet<'a>,
     weights: RowWeights<'a>,
@@ -71,7 +72,7 @@ struct Walk<'a, T: Real, A> {
     y: *mut A,
 }
 
-impl<T: Real, A: Real> Walk<'_, T, A> {
+impl<T: Stored, A: Stored> Walk<'_, T, A> {
     /// Adds `n_rows` rows from the `from`-th on: most in groups as large as the registers allow, the last ones in smaller.
     #[inline(always)]
     unsafe fn over<L: Lanes<Number = A>, const SHIFT: bool>(&self, from: usize, n_rows: usize) {

@@ -9,13 +9,14 @@ use std::ops::Range;
 
 use super::lanes::{Arithmetic, Kernel, LINE, Lanes};
 use super::{Level, RowWeights};
-use crate::matrix::{Dense, Real};
+use crate::kernels::Stored;
+use crate::matrix::Dense;
 
 /// Mean less `pivot`, squared deviations, minimum and maximum of every column over a short run of rows; returns their
 /// weight.
 ///
 /// Minimum and maximum pass over NaN; mean and squared deviations do not.
-pub(crate) fn summarise_rows<T: Real>(
+pub(crate) fn summarise_rows<T: Stored>(
     x: &Dense<'_, T>,
     rows: Range<usize>,
     weights: Option<&[f64]>,
@@ -26,7 +27,7 @@ pub(crate) fn summarise_rows<T: Real>(
 }
 
 /// [`summarise_rows`] with the instructions of `level`.
-pub(super) fn summarise_rows_at<T: Real>(
+pub(super) fn summarise_rows_at<T: Stored>(
     level: Level,
     x: &Dense<'_, T>,
     rows: Range<usize>,
@@ -80,7 +81,7 @@ struct Summary<'a, T> {
 
 struct Run<'a, T, const WEIGHTED: bool>(Summary<'a, T>);
 
-impl<T: Real, const WEIGHTED: bool> Kernel<f64> for Run<'_, T, WEIGHTED> {
+impl<T: Stored, const WEIGHTED: bool> Kernel<f64> for Run<'_, T, WEIGHTED> {
     type Output = ();
 
     #[inline(always)]
@@ -107,7 +108,7 @@ impl<T: Real, const WEIGHTED: bool> Kernel<f64> for Run<'_, T, WEIGHTED> {
     }
 }
 
-impl<T: Real, const WEIGHTED: bool> Run<'_, T, WEIGHTED> {
+impl<T: Stored, const WEIGHTED: bool> Run<'_, T, WEIGHTED> {
     /// Registers of columns `first .. first + WIDE`, the last of them in part if `PART`.
     #[inline(always)]
     unsafe fn columns<L: Lanes<Number = f64>, const WIDE: usize, const PART: bool>(&self, first: usize) {

@@ -15,7 +15,8 @@ use super::lanes::{Arithmetic, Kernel, Lanes};
 use super::pack::{Ahead, Source};
 use super::{Level, RowWeights};
 use crate::Block;
-use crate::matrix::{Dense, Real};
+use crate::kernels::Stored;
+use crate::matrix::Dense;
 
 /// Rows of a packed block: so much of a panel (24 KiB) stays in the first-level cache. Products of whole numbers up to 255 add up
 /// exactly in f32 over so many.
@@ -44,7 +45,7 @@ impl<A: Arithmetic> Triangle<A> {
     }
 
     /// Adds √w(x − shift) times itself for the rows of a range.
-    pub(crate) fn add_rows<T: Real>(
+    pub(crate) fn add_rows<T: Stored>(
         &mut self,
         x: &Dense<'_, T>,
         rows: std::ops::Range<usize>,
@@ -55,7 +56,7 @@ impl<A: Arithmetic> Triangle<A> {
     }
 
     /// [`add_rows`](Self::add_rows) with the instructions of `level`.
-    pub(super) fn add_rows_at<T: Real>(
+    pub(super) fn add_rows_at<T: Stored>(
         &mut self,
         level: Level,
         x: &Dense<'_, T>,
@@ -148,7 +149,7 @@ fn tiles_of<L: Lanes>(d: usize) -> Vec<Tile> {
     tiles
 }
 
-struct Add<'a, T: Real, A> {
+struct Add<'a, T: Stored, A> {
     x: &'a Dense<'a, T>,
     rows: std::ops::Range<usize>,
     weights: RowWeights<'a>,
@@ -156,7 +157,7 @@ struct Add<'a, T: Real, A> {
     triangle: &'a mut Triangle<A>,
 }
 
-impl<T: Real, A: Arithmetic> Kernel<A> for Add<'_, T, A> {
+impl<T: Stored, A: Arithmetic> Kernel<A> for Add<'_, T, A> {
     type Output = ();
 
     #[inline(always)]

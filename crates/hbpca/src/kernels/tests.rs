@@ -5,7 +5,8 @@
 //! the twin makes of absolute values.
 
 use super::{Arithmetic, Level, RowSet, RowWeights, csr, dense, narrow, plain, summary, tall};
-use crate::matrix::{Csr, Dense, Real};
+use crate::kernels::Stored;
+use crate::matrix::{Csr, Dense};
 
 mod triangles;
 
@@ -49,7 +50,7 @@ impl Numbers {
     }
 
     /// Values in an allocation that ends with the last of them, so that a read beyond is a read beyond.
-    pub(super) fn take<T: Real>(&mut self, len: usize) -> Vec<T> {
+    pub(super) fn take<T: Stored>(&mut self, len: usize) -> Vec<T> {
         let mut values = Vec::with_capacity(len);
         values.extend((0..len).map(|_| T::from_f64(self.next())));
         values.shrink_to_fit();
@@ -58,7 +59,7 @@ impl Numbers {
 }
 
 /// The sum with arithmetic in numbers of type `A`, the shift being taken out afterwards if asked for.
-fn sum_of<T: Real, A: Coarseness>(
+fn sum_of<T: Stored, A: Coarseness>(
     level: Level,
     x: &Dense<'_, T>,
     rows: &RowSet<'_>,
@@ -104,7 +105,7 @@ struct Case {
 }
 
 impl Case {
-    fn check<T: Real>(&self, level: Level) {
+    fn check<T: Stored>(&self, level: Level) {
         let Self { d, p, n, gap, .. } = *self;
         let mut numbers = Numbers::new((d * 1000 + p * 50 + n) as u64, self.integers);
         let stride = d + gap;
@@ -244,7 +245,7 @@ fn dense_sums_agree_over_many_blocks_of_rows_and_many_tiles_of_columns() {
 }
 
 /// Compressed rows of 0, 1, 2, … entries up to d, in scattered columns.
-fn compressed<T: Real>(n: usize, d: usize, numbers: &mut Numbers) -> Csr<'static, T> {
+fn compressed<T: Stored>(n: usize, d: usize, numbers: &mut Numbers) -> Csr<'static, T> {
     let (mut starts, mut columns) = (vec![0], Vec::new());
     for l in 0..n {
         let mut row: Vec<u32> = (0..l.min(d)).map(|i| ((i * 31 + l * 17) % d) as u32).collect();
@@ -258,7 +259,7 @@ fn compressed<T: Real>(n: usize, d: usize, numbers: &mut Numbers) -> Csr<'static
     Csr::new(d, starts, columns, values).unwrap()
 }
 
-fn check_csr<T: Real, A: Coarseness>(level: Level, d: usize, p: usize, n: usize, choice: usize) {
+fn check_csr<T: Stored, A: Coarseness>(level: Level, d: usize, p: usize, n: usize, choice: usize) {
     let mut numbers = Numbers::new((d * 100 + p) as u64, choice & 8 > 0);
     let x: Csr<T> = compressed(n, d, &mut numbers);
     let (rounded, rounded_start): (Vec<A>, Vec<A>) = (numbers.take(d * p), numbers.take(d * p));
@@ -345,7 +346,7 @@ fn the_two_halves_of_a_sparse_sum_are_the_whole() {
 }
 
 /// The twin's sums in the same order: only FMA may round differently.
-fn check_summary<T: Real>(level: Level, d: usize, n: usize, weighted: bool, integers: bool) {
+fn check_summary<T: Stored>(level: Level, d: usize, n: usize, weighted: bool, integers: bool) {
     let mut numbers = Numbers::new((d * 100 + n) as u64, integers);
     let values: Vec<T> = numbers.take(n * d);
     let x = Dense::new(values, n, d).unwrap();
@@ -457,7 +458,7 @@ fn products_of_narrow_blocks_agree_with_the_formulas() {
 }
 
 /// The vectors of `long`, one after another, as rows of their coordinates.
-fn side_by_side<A: Real>(long: &[A], rows: usize) -> Vec<f64> {
+fn side_by_side<A: Stored>(long: &[A], rows: usize) -> Vec<f64> {
     let p = long.len() / rows;
     (0..rows * p).map(|at| long[at % p * rows + at / p].to_f64()).collect()
 }

@@ -3,7 +3,7 @@
 use faer::MatRef;
 
 use super::{Left, LongVectors};
-use crate::operator::SINGLE;
+use crate::rounding::SINGLE;
 use crate::{Archive, Block, Error};
 
 /// A basis in f32, half the memory and half the time, or in f64.

@@ -22,7 +22,7 @@ use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
 use rayon::prelude::*;
 
 use crate::kernels::narrow;
-use crate::operator::rounding_of_sum;
+use crate::rounding::rounding_of_sum;
 use crate::{Block, Error, ordered};
 
 /// Coordinates in one piece: with a few dozen vectors it stays in the second-level cache.

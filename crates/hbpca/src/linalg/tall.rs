@@ -4,7 +4,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 
 use super::PIECE;
-use crate::Block;
+use crate::{Archive, Block, Error};
 
 /// A d×a matrix, column by column: vectors are appended without moving the others.
 #[derive(Clone, Debug)]
@@ -29,9 +29,9 @@ impl Tall {
         Self { d, values }
     }
 
-    /// All vectors, one after another.
-    pub(crate) fn into_values(self) -> Vec<f64> {
-        self.values
+    /// Walks over all vectors, any number.
+    pub(crate) fn archive(&mut self, name: &str, archive: &mut Archive<'_>) -> Result<(), Error> {
+        archive.columns_of(name, self.d, &mut self.values)
     }
 
     /// a, the number of vectors.

@@ -29,7 +29,7 @@ impl<'a, T: Real> Csr<'a, T> {
         if all_finite(&x.values) { Ok(x) } else { Err(x.first_not_finite().expect("an entry is not finite")) }
     }
 
-    /// Like [`Csr::new`], but leaves NaN and infinities to be found by [`ColumnStatistics`](super::ColumnStatistics), which
+    /// Like [`Csr::new`], but leaves NaN and infinities to be found by [`ColumnStatistics`](crate::ColumnStatistics), which
     /// every fit computes.
     pub fn deferring_finite_check(
         d: usize,

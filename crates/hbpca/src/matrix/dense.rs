@@ -31,7 +31,7 @@ impl<'a, T: Real> Dense<'a, T> {
     }
 
     /// Like [`Dense::new`] or [`Dense::borrowed`], but leaves NaN and infinities to be found by
-    /// [`ColumnStatistics`](super::ColumnStatistics), which every fit computes: one read of the data less.
+    /// [`ColumnStatistics`](crate::ColumnStatistics), which every fit computes: one read of the data less.
     pub fn deferring_finite_check(values: Cow<'a, [T]>, n: usize, d: usize) -> Result<Self, Error> {
         Self::build(values, n, d, d)
     }

@@ -1,36 +1,26 @@
 //! Data as users have it: n rows in d columns, dense or compressed, f32 or f64, owned or borrowed.
 //!
-//! In the order the data flows: a [`Dense`] or [`Csr`] matrix is validated once, [`ColumnStatistics`] are
-//! gathered in one stable pass, a [`Preprocessing`] turns them into the implicit map x ↦ D⁻¹(x − μ), and a
-//! [`Sampler`] draws mini-batches of row numbers.
+//! A [`Dense`] or [`Csr`] matrix is validated once; a [`Sampler`] draws mini-batches of row numbers; [`RowChunks`] are rows that lie
+//! elsewhere.
 
 mod chunks;
 mod csr;
 mod dense;
-mod entries;
 mod fingerprint;
-mod gathering;
-mod preprocessing;
 mod sampler;
-mod statistics;
 
 pub use chunks::RowChunks;
 pub use csr::Csr;
 pub use dense::Dense;
-pub(crate) use entries::weight_and_moment;
 pub(crate) use fingerprint::{fingerprint_of_block, fingerprint_of_chunks};
-pub(crate) use gathering::GatheredStatistics;
-pub use preprocessing::{Centering, Preprocessing, RowMap, Scaling};
 pub use sampler::{Replacement, Sampler};
 pub(crate) use sampler::{below, random_direction, random_filling, random_normal};
-pub use statistics::ColumnStatistics;
-pub(crate) use statistics::check_weights;
 
 use crate::Error;
 
 /// A storable number: `f32` or `f64`. All arithmetic is done in `f64`.
 pub trait Real:
-    crate::kernels::Stored + Copy + Send + Sync + PartialEq + std::fmt::Debug + Default + 'static
+    sealed::Sealed + Copy + Send + Sync + PartialEq + std::fmt::Debug + Default + 'static
 {
     /// The value as `f64`, exactly.
     fn to_f64(self) -> f64;
@@ -60,6 +50,13 @@ impl Real for f64 {
     fn from_f64(value: f64) -> Self {
         value
     }
+}
+
+/// Only `f32` and `f64` are [`Real`]: kernels are written for these.
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
 }
 
 /// Any matrix the solvers accept. Rows are observations, columns are features.

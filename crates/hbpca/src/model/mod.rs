@@ -6,7 +6,7 @@ pub use transform::Whitening;
 
 use serde::{Deserialize, Serialize};
 
-use crate::matrix::{Preprocessing, RowMap};
+use crate::columns::{Preprocessing, RowMap};
 use crate::{Block, Error};
 
 /// Principal components of a data set.

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Model;
+use crate::kernels::Stored;
 use crate::matrix::Real;
 use crate::{Csr, Dense, Error, Matrix, kernels};
 
@@ -140,7 +141,7 @@ impl Model {
 
 /// `scores` ← (X − 1μᵀ)·map for the rows of x from `first` on. Rows are centred before they are multiplied, which loses
 /// nothing when the mean is large.
-fn project_dense<S: Real, T: Real>(
+fn project_dense<S: Stored, T: Real>(
     x: &Dense<'_, S>,
     first: usize,
     shift: Option<&[f64]>,
@@ -167,7 +168,7 @@ fn project_dense<S: Real, T: Real>(
 }
 
 /// `scores` ← X·map − 1·`of_mean`ᵀ for the compressed rows from `first` on.
-fn project_sparse<S: Real, T: Real>(
+fn project_sparse<S: Stored, T: Real>(
     x: &Csr<'_, S>,
     first: usize,
     of_mean: &[f64],

@@ -1,12 +1,11 @@
 //! Who wants to know what a run is doing: typed events, and observers that may stop it.
 
+use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Block, Certificate, Error, Outcome, RowMap};
+use crate::{Block, Certificate, RowMap};
 
 /// One line of the history: the state at an outer iterate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,6 +28,32 @@ pub struct Record {
     pub lambda2: Option<f64>,
     /// 1 − (wᵀu₁)² against a reference vector, where one was given.
     pub error: Option<f64>,
+}
+
+/// How a run ended. Only [`Converged`](Self::Converged) claims that the tolerance was met; all others still carry the
+/// best answer and its numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// Every residual is at most tol·θ₁.
+    Converged,
+    /// Passes or seconds were used up.
+    Budget,
+    /// The residual is down at the rounding of the images and still above the tolerance: no step can help.
+    Stagnated,
+    /// An observer or a [`CancelToken`] asked to stop.
+    Interrupted,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Converged => "converged",
+            Self::Budget => "budget",
+            Self::Stagnated => "stagnated",
+            Self::Interrupted => "interrupted",
+        })
+    }
 }
 
 /// What happens in a run.
@@ -88,40 +113,14 @@ impl<F: FnMut(&Event<'_>) -> ControlFlow<()>> Observer for F {
     }
 }
 
-/// Asks a run to stop from another thread or a signal handler.
-#[derive(Clone, Debug, Default)]
-pub struct CancelToken(Arc<Asked>);
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-#[derive(Debug, Default)]
-struct Asked {
-    to_stop: AtomicBool,
-    to_abandon: AtomicBool,
-}
-
-impl CancelToken {
-    /// The run stops at its next outer iterate and returns its best answer.
-    pub fn cancel(&self) {
-        self.0.to_stop.store(true, Ordering::Relaxed);
-    }
-
-    /// The run breaks off in the middle of a pass and returns [`Error::Abandoned`]: for callers that want no answer any more.
-    pub fn abandon(&self) {
-        self.cancel();
-        self.0.to_abandon.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether [`cancel`](Self::cancel) or [`abandon`](Self::abandon) was called.
-    pub fn is_cancelled(&self) -> bool {
-        self.0.to_stop.load(Ordering::Relaxed)
-    }
-
-    /// Whether [`abandon`](Self::abandon) was called.
-    pub fn is_abandoned(&self) -> bool {
-        self.0.to_abandon.load(Ordering::Relaxed)
-    }
-
-    /// Refuses to go on after [`abandon`](Self::abandon).
-    pub(crate) fn go_on(&self) -> Result<(), Error> {
-        if self.is_abandoned() { Err(Error::Abandoned) } else { Ok(()) }
+    #[test]
+    fn outcomes_read_as_the_command_line_prints_them() {
+        let all = [Outcome::Converged, Outcome::Budget, Outcome::Stagnated, Outcome::Interrupted];
+        let names = all.map(|outcome| outcome.to_string());
+        assert_eq!(names, ["converged", "budget", "stagnated", "interrupted"]);
     }
 }

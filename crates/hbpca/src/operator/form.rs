@@ -23,12 +23,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, MatMut, MatRef, Par};
 
-use super::fused::rounding_of_sum;
 use super::kept::Kept;
 use super::sum::Prepared;
 use super::usual;
-use crate::kernels::{self, RowWeights, Triangle};
-use crate::matrix::{Dense, Matrix, Real, RowMap};
+use crate::columns::RowMap;
+use crate::kernels::{self, RowWeights, Stored, Triangle};
+use crate::matrix::{Dense, Matrix};
+use crate::rounding::rounding_of_sum;
 use crate::{Block, ordered};
 
 /// Compressed rows prepared at a time: with a few hundred columns they stay in the second-level cache.
@@ -116,7 +117,7 @@ fn form_skipping(operator: &Prepared<'_>, speed: f64, c: &mut Block) -> Option<f
     Some(rounding)
 }
 
-fn form_dense<T: Real>(operator: &Prepared<'_>, x: &Dense<'_, T>, c: &mut Block) -> Option<f64> {
+fn form_dense<T: Stored>(operator: &Prepared<'_>, x: &Dense<'_, T>, c: &mut Block) -> Option<f64> {
     let speed = if operator.weights.is_none() && promises_whole(x) { SINGLE_SPEED } else { 1.0 };
     if let Some(rounding) = form_skipping(operator, speed, c) {
         return Some(rounding);
@@ -176,7 +177,7 @@ pub(super) fn mirror(c: &mut Block, factor: f64) {
 }
 
 /// `c` ← (1/n)Σ(x − m)(x − m)ᵀ from exact sums, if all values are small whole numbers.
-fn form_exactly<T: Real>(operator: &Prepared<'_>, x: &Dense<'_, T>, c: &mut Block) -> bool {
+fn form_exactly<T: Stored>(operator: &Prepared<'_>, x: &Dense<'_, T>, c: &mut Block) -> bool {
     let sums = Mutex::new(vec![0_i64; x.n_cols()]);
     let whole = |rows: Range<usize>| {
         let mut sum = vec![0.0; x.n_cols()];
@@ -215,13 +216,13 @@ fn form_exactly<T: Real>(operator: &Prepared<'_>, x: &Dense<'_, T>, c: &mut Bloc
 }
 
 /// Whether some rows hold small whole numbers, which nearly always tells; a late surprise costs the work done until then.
-fn promises_whole<T: Real>(x: &Dense<'_, T>) -> bool {
+fn promises_whole<T: Stored>(x: &Dense<'_, T>) -> bool {
     x.row(0).iter().chain(x.row(x.n_rows() / 2)).all(|x| is_whole(*x))
 }
 
 /// Whether x is a whole number of at most [`MOST_EXACT`]. Without a branch or a conversion, so that many are asked at once.
 #[inline(always)]
-fn is_whole<T: Real>(x: T) -> bool {
+fn is_whole<T: Stored>(x: T) -> bool {
     /// Numbers of this size have no digits behind the point: what is added to it is rounded to a whole number.
     const LARGE: f64 = 1.5 * (1_u64 << 52) as f64;
     let x = x.to_f64();
@@ -229,7 +230,7 @@ fn is_whole<T: Real>(x: T) -> bool {
 }
 
 /// `c` += Σ w(x − shift)(x − shift)ᵀ, computed in numbers of type A, as long as all chunks of rows are `fit`.
-fn sum_triangles<T: Real, A: crate::kernels::Arithmetic>(
+fn sum_triangles<T: Stored, A: crate::kernels::Arithmetic>(
     operator: &Prepared<'_>,
     x: &Dense<'_, T>,
     shift: Option<&[f64]>,

@@ -10,8 +10,10 @@
 use super::row_gram::RowGram;
 use super::sum::{Arithmetic, Operand, OperandRoom, Prepared, Scratch};
 use super::{CovarianceOperator, RowSpectrum, Rows, gram};
+use crate::columns::{ColumnStatistics, Preprocessing, RowMap, check_weights};
 use crate::kernels;
-use crate::matrix::{ColumnStatistics, Matrix, Preprocessing, RowMap, check_weights};
+use crate::matrix::Matrix;
+use crate::rounding::{SINGLE, rounding_of_sum};
 use crate::{Block, CancelToken, Error, ordered};
 
 /// The covariance of the rows of a matrix, centred and scaled implicitly.
@@ -283,14 +285,4 @@ pub(super) fn reshape(block: &mut Block, d: usize, p: usize) {
     if (block.d(), block.p()) != (d, p) {
         *block = Block::zeros(d, p);
     }
-}
-
-/// How much coarser f32 rounds than f64.
-pub(crate) const SINGLE: f64 = f32::EPSILON as f64 / f64::EPSILON;
-
-/// Relative rounding of a sum of `terms` products in f64: the smaller of the worst case γₘ ≈ m·u and of 8√m·u, which
-/// holds but with probability below 10⁻¹³ for rounding errors of mean zero (Higham & Mary 2019, theorem 2.4).
-pub(crate) fn rounding_of_sum(terms: usize) -> f64 {
-    let m = (terms + 4) as f64;
-    f64::EPSILON / 2.0 * m.min(8.0 * m.sqrt())
 }

@@ -130,7 +130,8 @@ fn prepare<T: Real>(rows: &Prepared<'_>, x: &Dense<'_, T>, columns: Range<usize>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matrix::{Preprocessing, random_direction};
+    use crate::columns::Preprocessing;
+    use crate::matrix::random_direction;
     use crate::{Covariance, CovarianceOperator};
 
     #[test]

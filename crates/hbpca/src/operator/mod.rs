@@ -20,7 +20,6 @@ mod usual;
 pub use communicator::{Communicator, SingleRank, ThreadRank, thread_ranks};
 pub use counted::{Counted, RowsRead};
 pub use fused::Covariance;
-pub(crate) use fused::{SINGLE, rounding_of_sum};
 pub use gram::RowSpectrum;
 pub use in_arithmetic::ArithmeticChoice;
 pub(crate) use in_arithmetic::InArithmetic;

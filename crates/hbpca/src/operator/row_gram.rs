@@ -94,7 +94,8 @@ fn root(rows: &Prepared<'_>, l: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matrix::{Matrix, Preprocessing, random_filling};
+    use crate::columns::Preprocessing;
+    use crate::matrix::{Matrix, random_filling};
     use crate::{Covariance, CovarianceOperator};
 
     /// Rows of which every third entry is there.

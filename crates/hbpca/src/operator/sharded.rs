@@ -1,7 +1,8 @@
 //! Rows spread over many machines: the same operator on every rank.
 
 use super::{Communicator, Covariance, CovarianceOperator, Rows};
-use crate::matrix::{ColumnStatistics, Matrix, Preprocessing};
+use crate::columns::{ColumnStatistics, Preprocessing};
+use crate::matrix::Matrix;
 use crate::{Block, Error};
 
 /// The covariance of all ranks' rows. Row numbers run over rank 0's rows first, then rank 1's, and so on.
@@ -31,8 +32,8 @@ impl<'m, C: Communicator> Sharded<'m, C> {
         let n_rows = total.n_rows();
         let mut rounding = vec![local.image_rounding() * matrix.n_rows() as f64 / n_rows as f64];
         communicator.all_reduce_sum(&mut rounding)?;
-        let rounding =
-            rounding[0] + super::fused::rounding_of_sum(communicator.size()) * local.map().total_variance();
+        let rounding = rounding[0]
+            + crate::rounding::rounding_of_sum(communicator.size()) * local.map().total_variance();
         Ok(Self { local, communicator, first_row, n_rows, rounding, mine: Vec::new() })
     }
 }

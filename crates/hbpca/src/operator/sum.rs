@@ -8,8 +8,9 @@ use std::sync::{Mutex, PoisonError};
 use rayon::prelude::*;
 
 use super::Rows;
+use crate::columns::RowMap;
 use crate::kernels::{self, Afterwards, Packing, RowSet, RowWeights};
-use crate::matrix::{Matrix, Real, RowMap};
+use crate::matrix::{Matrix, Real};
 use crate::{Block, CancelToken, ordered};
 
 /// Numbers that a thread takes at a time where all of a block are rounded, added or scaled.

@@ -15,10 +15,10 @@
 use std::borrow::Cow;
 
 use super::form::shares;
-use super::fused::rounding_of_sum;
 use super::sum::Prepared;
 use crate::kernels::{PANEL, QUAD, RowWeights, SkippingTriangle};
 use crate::matrix::{Dense, Matrix};
+use crate::rounding::rounding_of_sum;
 use crate::{Block, ordered};
 
 /// Columns at least: fewer have nothing to leave out.
@@ -237,7 +237,8 @@ fn add(operator: &Prepared<'_>, rows: std::ops::Range<usize>, b: &[f64], triangl
 #[allow(clippy::float_cmp, reason = "values that are exact by construction")]
 mod tests {
     use super::*;
-    use crate::matrix::{Csr, Preprocessing};
+    use crate::columns::Preprocessing;
+    use crate::matrix::Csr;
     use crate::{Covariance, CovarianceOperator};
 
     const N: usize = 3000;

@@ -14,7 +14,7 @@
 use faer::{Mat, MatRef};
 
 use crate::linalg::{Tall, gram, product, small_eigen, view};
-use crate::operator::rounding_of_sum;
+use crate::rounding::rounding_of_sum;
 use crate::{Archive, Block, CovarianceOperator, Error};
 
 /// Q, CQ and H = QᵀCQ.
@@ -107,8 +107,8 @@ impl RitzBasis {
 
     /// Walks over everything.
     pub(super) fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
-        archive.tall("q", &mut self.q)?;
-        archive.tall("cq", &mut self.cq)?;
+        self.q.archive("q", archive)?;
+        self.cq.archive("cq", archive)?;
         let (d, a) = (self.q.view().nrows(), self.len());
         archive.check("q", a <= d, "has more vectors than coordinates")?;
         archive.check("cq", self.cq.len() == a, "has not one image for each vector")?;

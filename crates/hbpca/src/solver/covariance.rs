@@ -28,8 +28,8 @@ use crate::certificate::{Next, ritz_values};
 use crate::linalg::{
     Reduced, beside, gram_of_blocks, product_of_block, random_complement, residual_norms, small_eigen, view,
 };
-use crate::operator::rounding_of_sum;
-use crate::{Archive, Block, CovarianceOperator, Error, Limits, RowSpectrum};
+use crate::rounding::rounding_of_sum;
+use crate::{Archive, Block, CovarianceOperator, Error, RowSpectrum};
 
 /// The least tolerance for which C is formed in cheaper arithmetic: what f32 leaves of an eigenvector is rarely below its own unit.
 const LEAST_COARSE_TOL: f64 = f32::EPSILON as f64;
@@ -87,8 +87,8 @@ impl CovarianceSolver {
     }
 
     /// Whether limits have room for an attempt in cheaper arithmetic, and k of d columns leave a gain after measuring it.
-    pub(crate) fn tries_coarsely(d: usize, k: usize, limits: &Limits) -> bool {
-        limits.tol >= LEAST_COARSE_TOL && limits.max_passes >= PASSES_OF_ATTEMPT && gains_coarsely(d, k)
+    pub(crate) fn tries_coarsely(d: usize, k: usize, tol: f64, max_passes: f64) -> bool {
+        tol >= LEAST_COARSE_TOL && max_passes >= PASSES_OF_ATTEMPT && gains_coarsely(d, k)
     }
 
     /// Residuals of `tol`·θ₁ are enough: tries the operator's cheaper arithmetic first where it can be hoped to reach that; `seed`

@@ -23,7 +23,7 @@ use crate::block::largest;
 use crate::linalg::{
     Tall, beside, gram, orthonormal_complement, product, random_complement, residual_norms, small_eigen, view,
 };
-use crate::operator::rounding_of_sum;
+use crate::rounding::rounding_of_sum;
 use crate::{Block, Error};
 
 /// Vectors of the basis at the first Rayleigh–Ritz, counted on the data sets of `docs/benchmarks.md`.

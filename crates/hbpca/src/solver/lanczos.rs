@@ -20,7 +20,7 @@ use crate::linalg::{
     Kept, Left, Tall, add_product_of_block, beside, gram_of_blocks, orthonormal_complement, product_of_block,
     random_complement, residual_norms, rounding_of_gram, small_eigen, turn_block, view,
 };
-use crate::operator::rounding_of_sum;
+use crate::rounding::rounding_of_sum;
 use crate::{Archive, Block, Error};
 
 /// Q, H, X and B.

@@ -31,21 +31,8 @@ pub use vr_hb_power::{Epoch, VrHbPower};
 pub use vr_pca::VrPca;
 pub use vr_power_m::VrPowerM;
 
-use crate::certificate::Next;
+use crate::certificate::{Next, Pairs};
 use crate::{Archive, Block, CovarianceOperator, Error};
-
-/// What a solver currently offers as eigenvectors, with their images.
-#[derive(Clone, Copy, Debug)]
-pub struct Pairs<'a> {
-    /// d×k, orthonormal columns.
-    pub vectors: &'a Block,
-    /// C times the vectors.
-    pub images: &'a Block,
-    /// A bound on the rounding of each image, relative to a unit vector.
-    pub image_error: f64,
-    /// What the solver knows of λ_{k+1}.
-    pub next: Next,
-}
 
 /// What a solver knows of its pairs before it forms them.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,7 +3,6 @@
 use faer::Mat;
 
 use super::{State, Tensor};
-use crate::linalg::Tall;
 use crate::{Block, Error};
 
 /// Whole numbers above this are refused: no run counts so far, and f64 and JSON hold everything below.
@@ -131,15 +130,6 @@ impl<'a> Archive<'a> {
         let walked = self.tensor(name, &[Some(d), p], &mut values);
         let p = values.len() / d.max(1);
         *block = Block::from_values(d, p, values)?;
-        walked
-    }
-
-    /// Long vectors, any number.
-    pub(crate) fn tall(&mut self, name: &str, tall: &mut Tall) -> Result<(), Error> {
-        let d = tall.view().nrows();
-        let mut values = std::mem::replace(tall, Tall::empty(d)).into_values();
-        let walked = self.tensor(name, &[None, Some(d)], &mut values);
-        *tall = Tall::from_values(d, values);
         walked
     }
 

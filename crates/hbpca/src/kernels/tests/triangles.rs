@@ -5,10 +5,11 @@ use super::super::symmetric::Triangle;
 use super::super::{Arithmetic, Level, RowWeights};
 use super::{Coarseness, Numbers, at_each_level, tolerance};
 use crate::Block;
+use crate::kernels::Stored;
 use crate::matrix::{Dense, Real};
 
 /// Σ w(x − shift)(x − shift)ᵀ against the formula; in f32 the sizes of x and shift matter, not that of their difference.
-fn check_triangle<T: Real, A: Arithmetic + Coarseness>(level: Level, d: usize, n: usize, choice: usize) {
+fn check_triangle<T: Stored, A: Arithmetic + Coarseness>(level: Level, d: usize, n: usize, choice: usize) {
     let integers = choice & 4 > 0;
     let mut numbers = Numbers::new((d * 100 + n) as u64, integers);
     let values: Vec<T> = numbers.take(n * d);
@@ -69,7 +70,7 @@ fn triangles_agree_with_the_formula() {
 }
 
 /// Σ w(x − usual)(x − usual)ᵀ and Σ w(x − usual) against the formula; two numbers of three are the usual ones, and whole panels of rows.
-fn check_skipping<T: Real>(level: Level, d: usize, n: usize, choice: usize) {
+fn check_skipping<T: Stored>(level: Level, d: usize, n: usize, choice: usize) {
     let integers = choice & 1 > 0;
     let mut numbers = Numbers::new((d * 100 + n) as u64, integers);
     let usual: Vec<f64> = numbers.take::<T>(d).into_iter().map(Real::to_f64).collect();

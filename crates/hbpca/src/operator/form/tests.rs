@@ -1,6 +1,6 @@
 use super::*;
 use crate::Covariance;
-use crate::matrix::Preprocessing;
+use crate::columns::Preprocessing;
 
 /// Deterministic whole numbers from 0 to 255, one column nearly constant at 255.
 fn picture(n: usize, d: usize) -> Vec<f32> {

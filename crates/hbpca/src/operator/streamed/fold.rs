@@ -20,10 +20,10 @@
 use faer::Mat;
 
 use super::{Arithmetic, GatheredStatistics, MOST_MERGES, Streamed};
+use crate::columns::{ColumnStatistics, RowMap};
 use crate::linalg::{gram, product, small_eigen, view};
-use crate::matrix::{ColumnStatistics, RowMap};
-use crate::operator::fused::rounding_of_sum;
 use crate::operator::sum::unscale;
+use crate::rounding::rounding_of_sum;
 use crate::{Block, CovarianceOperator, Error};
 
 /// ‖R⁻¹‖ beyond which the images of the first pass are not used.

@@ -23,10 +23,12 @@ pub(crate) use read_ahead::IN_FLIGHT;
 use read_ahead::{Pieces, Reader};
 use runs::{longest_run, runs_of, spread_runs};
 
-use super::fused::{reshape, rounding_of_sum};
+use super::fused::reshape;
 use super::sum::{Arithmetic, Operand, OperandRoom, Prepared, Scratch, center};
 use super::{CovarianceOperator, Rows};
-use crate::matrix::{ColumnStatistics, GatheredStatistics, Matrix, Preprocessing, RowChunks, RowMap};
+use crate::columns::{ColumnStatistics, GatheredStatistics, Preprocessing, RowMap};
+use crate::matrix::{Matrix, RowChunks};
+use crate::rounding::rounding_of_sum;
 use crate::{Block, CancelToken, Error};
 
 /// Rows below which a chunk is not worth cutting once more: packing V and merging Y would cost as much as the products.

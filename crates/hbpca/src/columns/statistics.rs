@@ -12,7 +12,8 @@
 //! summarised relative to one of them: no row is further than √w·σ from the mean.
 
 use super::entries::Entries;
-use super::{Csr, Dense, Matrix, Real};
+use crate::kernels::Stored;
+use crate::matrix::{Csr, Dense, Matrix, each_matrix};
 use crate::{Archive, CancelToken, Error, kernels, ordered};
 
 /// Weighted mean, spread and range of each column.
@@ -85,7 +86,7 @@ impl ColumnStatistics {
         self.mean.iter_mut().zip(pivot).for_each(|(mean, pivot)| *mean += pivot);
     }
 
-    fn of_dense<T: Real>(
+    fn of_dense<T: Stored>(
         x: &Dense<'_, T>,
         pivot: &[f64],
         weights: Option<&[f64]>,
@@ -108,7 +109,7 @@ impl ColumnStatistics {
         })
     }
 
-    fn of_csr<T: Real>(x: &Csr<'_, T>, weights: Option<&[f64]>, cancel: &CancelToken) -> Self {
+    fn of_csr<T: Stored>(x: &Csr<'_, T>, weights: Option<&[f64]>, cancel: &CancelToken) -> Self {
         let (n, d) = (x.n_rows(), x.n_cols());
         let n_chunks = ordered::n_chunks(x.nnz(), d);
         let mut total = Self::empty(d);
@@ -228,7 +229,7 @@ impl ColumnStatistics {
 
     pub(super) fn refuse_not_finite(&self, matrix: &Matrix<'_>) -> Result<(), Error> {
         self.refuse_overflow()
-            .map_err(|error| super::each_matrix!(matrix, x => x.first_not_finite()).unwrap_or(error))
+            .map_err(|error| each_matrix!(matrix, x => x.first_not_finite()).unwrap_or(error))
     }
 
     /// Refuses columns whose squares left the range of f64, and those that hold NaN or an infinity.

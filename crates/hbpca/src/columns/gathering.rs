@@ -1,6 +1,7 @@
 //! Column statistics of a matrix that comes in pieces.
 
-use super::{ColumnStatistics, Matrix};
+use super::ColumnStatistics;
+use crate::matrix::Matrix;
 use crate::{CancelToken, Error};
 
 /// Gathers the statistics of all pieces seen so far.

@@ -1,6 +1,7 @@
 //! A step size from the data: the theory's best η for the spectrum and the batch noise of a sample of rows.
 
-use crate::matrix::{Matrix, RowMap};
+use crate::columns::RowMap;
+use crate::matrix::Matrix;
 use crate::solver::{Epoch, Krylov, KrylovSizes};
 use crate::theory::{GradientVariance, Problem, best_step_size, best_step_size_vr_pca};
 use crate::{Covariance, Driver, Error, Limits, Replacement, SolverKind};

@@ -1,7 +1,8 @@
 //! What the entries of compressed rows say about their columns, and about all of them together.
 
+use super::ColumnStatistics;
 use super::statistics::check_weights;
-use super::{ColumnStatistics, Matrix};
+use crate::matrix::Matrix;
 use crate::{CancelToken, Error, ordered};
 
 /// What is stored of a column of compressed rows, side by side: an entry finds all of it in one cache line. Sums are relative to
