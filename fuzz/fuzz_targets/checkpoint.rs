@@ -1,6 +1,7 @@
 #![no_main]
 
-use hbpca::{Dense, FitConfig, Limits, Matrix, Resumable};
+use hbpca::checkpoint::Resumable;
+use hbpca::{Dense, FitConfig, Limits, Matrix};
 use hbpca_io::checkpoint_from_bytes;
 use twox_hash::XxHash3_64;
 

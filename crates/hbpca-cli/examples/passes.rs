@@ -8,10 +8,9 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-use hbpca::{
-    Anchored, AnchoredSizes, Block, Counted, Covariance, CovarianceOperator, Driver, Krylov, KrylovSizes,
-    Limits, Preprocessing, Solver,
-};
+use hbpca::operator::{Counted, Covariance, CovarianceOperator};
+use hbpca::solver::{Anchored, AnchoredSizes, Krylov, KrylovSizes, Solver};
+use hbpca::{Block, Driver, Limits, Preprocessing};
 use hbpca_io::{ColumnRef, Input, ReadOptions};
 
 /// Name, files, label column, preparation.

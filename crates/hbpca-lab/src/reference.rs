@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use hbpca::operator::Covariance;
+use hbpca::solver::{Krylov, KrylovSizes};
 use hbpca::theory::GradientVariance;
-use hbpca::{ColumnStatistics, Covariance, Driver, Krylov, KrylovSizes, Limits};
+use hbpca::{ColumnStatistics, Driver, Limits};
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::Dataset;

@@ -3,9 +3,8 @@
 //! For ratios against plainly reading the same bytes, and many more shapes, see `examples/pass_speed.rs`.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use hbpca::{
-    Block, ColumnStatistics, Covariance, CovarianceOperator, Csr, Dense, Matrix, Preprocessing, Rows,
-};
+use hbpca::operator::{Covariance, Products};
+use hbpca::{Block, ColumnStatistics, Csr, Dense, Matrix, Preprocessing};
 
 /// Bytes of each matrix.
 const BYTES: usize = 200 << 20;
@@ -54,7 +53,7 @@ fn passes(criterion: &mut Criterion) {
             let v = Block::from_values(d, p, (0..d * p).map(|_| next() - 0.5).collect()).expect("d·p values");
             let mut image = Block::zeros(d, p);
             group.bench_function(BenchmarkId::new("pass", p), |bencher| {
-                bencher.iter(|| operator.sum_rows(Rows::All, &v, &mut image));
+                bencher.iter(|| operator.apply(&v, &mut image));
             });
         }
     }

@@ -12,9 +12,8 @@ use std::error::Error;
 use std::ops::AddAssign;
 use std::time::{Duration, Instant};
 
-use hbpca::{
-    Block, ColumnStatistics, Covariance, CovarianceOperator, Csr, Dense, Matrix, Preprocessing, Real, Rows,
-};
+use hbpca::operator::{Covariance, Precision, Products};
+use hbpca::{Block, ColumnStatistics, Csr, Dense, Matrix, Preprocessing, Real};
 use rayon::prelude::*;
 
 /// The line of the multiply-adds.
@@ -131,17 +130,17 @@ where
         Ok(())
     });
     let (mut operator, mut c) = (Covariance::new(&matrix, Preprocessing::CENTER)?, Block::zeros(0, 0));
-    race.line("C formed", bytes, move || operator.form(&mut c).map(drop));
+    race.line("C formed", bytes, move || operator.form(Precision::Double, &mut c).map(drop));
     race.run()?;
     if T::BYTES == f32::BYTES {
         let read = || drop(std::hint::black_box(touch(values)));
-        coarse_table(&format!("{title}, in f32"), &matrix, Some(&off_line), read)?;
+        single_table(&format!("{title}, in f32"), &matrix, Some(&off_line), read)?;
     }
     Ok(())
 }
 
 /// The same with arithmetic in f32, for data that is; one line is for rows that are all `off_line`.
-fn coarse_table(
+fn single_table(
     title: &str,
     matrix: &Matrix<'_>,
     off_line: Option<&Matrix<'_>>,
@@ -158,7 +157,9 @@ fn coarse_table(
         let Some((matrix, place)) = places[place] else { continue };
         let mut operator = Covariance::new(matrix, Preprocessing::CENTER)?;
         let (v, mut image) = (block(d, p), Block::zeros(d, p));
-        race.line(format!("pass, p = {p}{place}"), bytes, move || operator.apply_coarsely(&v, &mut image));
+        race.line(format!("pass, p = {p}{place}"), bytes, move || {
+            operator.apply_in(Precision::Single, &v, &mut image).map(drop)
+        });
     }
     if let Matrix::DenseF32(x) = matrix {
         race.line(PRODUCTS, bytes, || {
@@ -166,7 +167,7 @@ fn coarse_table(
             Ok(())
         });
         let (mut operator, mut c) = (Covariance::new(matrix, Preprocessing::CENTER)?, Block::zeros(0, 0));
-        race.line("C formed", bytes, move || operator.form_coarsely(&mut c).map(drop));
+        race.line("C formed", bytes, move || operator.form(Precision::Single, &mut c).map(drop));
     }
     race.run()
 }
@@ -188,7 +189,7 @@ where
     race.run()?;
     if T::BYTES == f32::BYTES {
         let read = || drop(std::hint::black_box((touch(&columns), touch(&values))));
-        coarse_table(&format!("{title}, in f32"), &matrix, None, read)?;
+        single_table(&format!("{title}, in f32"), &matrix, None, read)?;
     }
     Ok(())
 }
@@ -199,7 +200,7 @@ fn pass_lines<'a>(race: &mut Race<'a>, matrix: &'a Matrix<'a>, bytes: usize) -> 
     for p in [1, 2, 4, 8, 16, 32] {
         let mut operator = Covariance::new(matrix, Preprocessing::CENTER)?;
         let (v, mut image) = (block(d, p), Block::zeros(d, p));
-        race.line(format!("pass, p = {p}"), bytes, move || operator.sum_rows(Rows::All, &v, &mut image));
+        race.line(format!("pass, p = {p}"), bytes, move || operator.apply(&v, &mut image).map(drop));
     }
     for p in [1, 8] {
         let mut operator = Covariance::new(matrix, Preprocessing::CENTER)?;
@@ -208,7 +209,7 @@ fn pass_lines<'a>(race: &mut Race<'a>, matrix: &'a Matrix<'a>, bytes: usize) -> 
         race.line(format!("batch of 1 % of the rows, p={p}"), bytes / 100, move || {
             let mut rows: Vec<usize> = (0..n / 100).map(|_| (numbers.unit() * n as f64) as usize).collect();
             rows.sort_unstable();
-            operator.sum_rows(Rows::Batch(&rows), &v, &mut image)
+            operator.apply_batch(&rows, &v, &mut image).map(drop)
         });
     }
     Ok(())
@@ -236,7 +237,7 @@ fn growth_table(title: &str, matrices: &[(usize, Matrix<'_>)]) -> Result<(), hbp
         let mut operator = Covariance::new(matrix, Preprocessing::CENTER)?;
         let (v, mut image) = (block(matrix.n_cols(), 1), Block::zeros(matrix.n_cols(), 1));
         race.line(format!("{times}n rows"), matrix.bytes_per_pass(), move || {
-            operator.sum_rows(Rows::All, &v, &mut image)
+            operator.apply(&v, &mut image).map(drop)
         });
     }
     race.run()

@@ -16,7 +16,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::linalg::{column_dots, gram_of_blocks, residual_norms};
-use crate::{Archive, Block, CovarianceOperator, Error};
+use crate::operator::{CovarianceOperator, Products};
+use crate::{Archive, Block, Error};
 
 /// What is known about λ_{k+1}, the first eigenvalue that is not sought.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -220,8 +221,8 @@ pub fn check(
     next: Next,
 ) -> Result<Certificate, Error> {
     let mut images = Block::zeros(vectors.d(), vectors.p());
-    operator.apply(vectors, &mut images)?;
-    let pairs = Pairs { vectors, images: &images, image_error: operator.image_rounding(), next };
+    let image_error = operator.apply(vectors, &mut images)?.of_image();
+    let pairs = Pairs { vectors, images: &images, image_error, next };
     Ok(Certificate::new(pairs, operator.total_variance()))
 }
 
@@ -431,7 +432,8 @@ mod tests {
 
     #[test]
     fn an_independent_check_reads_one_pass_and_agrees() {
-        use crate::{Counted, Covariance, Dense, Matrix, Preprocessing};
+        use crate::operator::{Counted, Covariance};
+        use crate::{Dense, Matrix, Preprocessing};
         let x: Matrix = Dense::new(vec![3.0, 0.0, 0.0, 1.0], 2, 2).unwrap().into(); // C = diag(4.5, 0.5)
         let mut c = Counted::new(Covariance::new(&x, Preprocessing::NONE).unwrap());
         let w = Block::from_vector(vec![1.0, 0.0]);

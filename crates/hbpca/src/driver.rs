@@ -7,10 +7,11 @@ use crate::CancelToken;
 use crate::block::largest;
 use crate::certificate::{Certificate, Next, Pairs};
 use crate::observe::{Event, Observer, Outcome, Record};
+use crate::operator::{Counted, CovarianceOperator, Products, RowsRead};
 use crate::pause::{Course, Keeper, Moment, Patience, Paused};
 use crate::policy::SecondEigenvalue;
 use crate::solver::{Outlook, Solver};
-use crate::{Block, Counted, CovarianceOperator, Error, RowsRead};
+use crate::{Block, Error};
 
 /// When to stop.
 #[derive(Clone, Debug)]
@@ -82,7 +83,9 @@ pub struct Report {
 /// Runs solvers.
 ///
 /// ```
-/// use hbpca::{Covariance, Dense, Driver, Limits, Matrix, Outcome, Power, Preprocessing, Start};
+/// use hbpca::operator::Covariance;
+/// use hbpca::solver::{Power, Start};
+/// use hbpca::{Dense, Driver, Limits, Matrix, Outcome, Preprocessing};
 /// let x: Matrix = Dense::new(vec![3.0, 0.0, -3.0, 0.0, 0.0, 1.0, 0.0, -1.0], 4, 2)?.into();
 /// let mut c = Covariance::new(&x, Preprocessing::CENTER)?; // diag(4.5, 0.5)
 /// let mut power = Power::new(2, &Start::Random { seed: 0 })?;

@@ -1,7 +1,7 @@
 //! Certified principal components of large and sparse data in few passes.
 //!
-//! The data flows through the modules in this order: a [`Matrix`] of rows, a [`Covariance`] operator that multiplies by
-//! C = (1/n)Σaaᵀ without forming it, a [`Solver`] that iterates, a [`Driver`] that runs it, a [`Certificate`] that says what
+//! The data flows through the modules in this order: a [`Matrix`] of rows, a [`operator`] that multiplies by
+//! C = (1/n)Σaaᵀ without forming it, a [`solver`] that iterates, a [`Driver`] that runs it, a [`Certificate`] that says what
 //! is known, and a [`Model`]. [`FitConfig`] is the front door to all of it.
 //!
 //! ```
@@ -21,8 +21,6 @@
 //! The paper behind it is *Stochastic Variance-Reduced Heavy Ball Power Iteration* by Kim & Klabjan; [`theory`] is its analysis,
 //! and each solver's documentation is its algorithm box.
 
-pub mod theory;
-
 mod block;
 mod cancel;
 mod certificate;
@@ -36,38 +34,37 @@ mod matrix;
 mod model;
 mod moments;
 mod observe;
-mod operator;
+pub mod operator;
 mod ordered;
 mod pause;
 mod policy;
 mod rounding;
-mod solver;
+pub mod solver;
 mod state;
+pub mod theory;
+
+/// Runs that are saved while they go on, and taken up again.
+pub mod checkpoint {
+    pub use crate::fit::{Checkpoint, CheckpointEvery, Keep, Resumable};
+    pub use crate::pause::{Keeper, Moment, Paused};
+    pub use crate::state::{Archive, State, Tensor};
+}
 
 pub use block::Block;
 pub use cancel::CancelToken;
-pub use certificate::{Certificate, Next, Pairs, check};
+pub use certificate::{Certificate, Next, check};
 pub use columns::{Centering, ColumnStatistics, Preprocessing, RowMap, Scaling};
 pub use driver::{Driver, Limits, Report};
 pub use error::Error;
-pub use fit::{
-    Checkpoint, CheckpointEvery, Fit, FitConfig, Keep, MomentumChoice, Resumable, SolverKind, StreamPlan,
-};
+pub use fit::{Fit, FitConfig, MomentumChoice, SolverKind, StreamPlan};
 pub use matrix::{Csr, Dense, Matrix, Real, Replacement, RowChunks, Sampler};
 pub use model::{Model, Summary, Whitening};
 pub use moments::Moments;
 pub use observe::{Event, Observer, Outcome, Record};
-pub use operator::{
-    ArithmeticChoice, Communicator, Counted, Covariance, CovarianceOperator, RowSpectrum, Rows, RowsRead,
-    Sharded, SingleRank, Streamed, ThreadRank, thread_ranks,
-};
-pub use pause::{Keeper, Moment, Paused};
-pub use policy::{AdaptiveMomentum, Batch, FixedMomentum, Momentum, OracleMomentum, SecondEigenvalue, Start};
-pub use solver::{
-    Anchored, AnchoredSizes, CovarianceSolver, Epoch, Krylov, KrylovSizes, Oja, Outlook, Power, PowerM,
-    Solver, StepParameters, VrHbPower, VrPca, VrPowerM,
-};
-pub use state::{Archive, State, Tensor};
+pub use operator::PrecisionChoice;
+pub use policy::Batch;
+
+use state::{Archive, State};
 
 /// The examples of the README are tested too.
 #[cfg(doctest)]

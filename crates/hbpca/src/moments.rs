@@ -15,14 +15,15 @@
 use crate::certificate::Certificate;
 use crate::columns::{ColumnStatistics, Preprocessing, RowMap};
 use crate::driver::Stopwatch;
-use crate::linalg::{product, view};
+use crate::linalg::{product as product_with, view};
 use crate::matrix::Matrix;
-use crate::rounding::rounding_of_sum;
-use crate::solver::CovarianceSolver;
-use crate::{
-    Block, CancelToken, Covariance, CovarianceOperator, Driver, Error, Fit, FitConfig, Model, Report, Rows,
-    SolverKind, Summary,
+use crate::operator::{
+    Capabilities, Covariance, CovarianceOperator, ExplicitCovariance, Precision, Product, Products, Rows,
+    Shape,
 };
+use crate::rounding::{RoundingBound, rounding_of_sum};
+use crate::solver::CovarianceSolver;
+use crate::{Block, CancelToken, Driver, Error, Fit, FitConfig, Model, Report, SolverKind, Summary};
 
 /// Bytes that the scatter may take.
 const MOST_BYTES: usize = 128 << 20;
@@ -62,7 +63,8 @@ impl Moments {
         }
         .knowing(&statistics);
         let mut scatter = Block::zeros(0, 0);
-        let rounding = operator.form(&mut scatter)? / operator.total_variance().max(f64::MIN_POSITIVE);
+        let rounding = operator.form(Precision::Double, &mut scatter)?.of_image()
+            / operator.total_variance().max(f64::MIN_POSITIVE);
         scatter.scale(statistics.weight());
         let mut moments = Self { statistics, scatter, merges: 0, rounding: 0.0 };
         // Sums of n products, and a mean that is rounded itself: S about it is S + wΔΔᵀ.
@@ -191,29 +193,36 @@ struct Remembered {
 }
 
 impl CovarianceOperator for Remembered {
-    fn dim(&self) -> usize {
-        self.c.d()
-    }
-    fn n_rows(&self) -> usize {
-        self.n
-    }
-    fn sum_rows(&mut self, _rows: Rows<'_>, v: &Block, out: &mut Block) -> Result<(), Error> {
-        *out = product(view(&self.c), view(v));
-        out.scale(self.n as f64);
-        Ok(())
+    fn shape(&self) -> Shape {
+        Shape { n: self.n, d: self.c.d() }
     }
     fn total_variance(&self) -> f64 {
         self.trace
     }
-    fn image_rounding(&self) -> f64 {
-        self.rounding * self.trace
+    fn sum_rows(&mut self, product: Product<'_>, out: &mut Block) -> Result<RoundingBound, Error> {
+        let Rows::All = product.rows else {
+            let advice = "of rows that come in chunks only the covariance is kept: multiply by all of them";
+            return Err(Error::parameter("rows", "a batch", advice));
+        };
+        *out = product_with(view(&self.c), view(product.v));
+        out.scale(self.n as f64);
+        Ok(RoundingBound::new(self.rounding * self.trace))
     }
-    fn passes_to_form(&self) -> u64 {
-        1
+    fn capabilities(&mut self) -> Option<&mut dyn Capabilities> {
+        Some(self)
     }
-    fn form(&mut self, c: &mut Block) -> Result<f64, Error> {
-        c.copy_from(&self.c);
-        Ok(self.image_rounding())
+}
+
+impl Capabilities for Remembered {
+    fn explicit_covariance(&mut self) -> Option<&mut dyn ExplicitCovariance> {
+        Some(self)
+    }
+}
+
+impl ExplicitCovariance for Remembered {
+    fn covariance(&mut self, _precision: Precision, c: &mut Block) -> Result<RoundingBound, Error> {
+        c.clone_from(&self.c);
+        Ok(RoundingBound::new(self.rounding * self.trace))
     }
 }
 

@@ -1,9 +1,10 @@
 //! Runs that can be put aside between a look and the step after it, and taken up again with the same bits.
 
 use crate::observe::Record;
+use crate::operator::{CovarianceOperator, Products, RowsRead};
 use crate::policy::SecondEigenvalue;
 use crate::solver::Solver;
-use crate::{Archive, Block, Certificate, CovarianceOperator, Error, RowsRead, State};
+use crate::{Archive, Block, Certificate, Error, State};
 
 /// A run as it was after a look: everything the solver, the operator and the driver know.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,7 +110,7 @@ fn walk(
 ) -> Result<(), Error> {
     let (d, k) = (operator.dim(), solver.n_components());
     archive.part("solver", |archive| solver.archive(archive))?;
-    archive.part("operator", |archive| operator.archive(archive))?;
+    archive.part("operator", |archive| operator.archive_state(archive))?;
     archive.part("driver", |archive| course.archive(d, k, archive))
 }
 

@@ -9,3 +9,19 @@ pub(crate) fn rounding_of_sum(terms: usize) -> f64 {
     let m = (terms + 4) as f64;
     f64::EPSILON / 2.0 * m.min(8.0 * m.sqrt())
 }
+
+/// A bound on ‖fl(Cv) − Cv‖ for unit vectors v: how far images may be off by rounding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct RoundingBound(f64);
+
+impl RoundingBound {
+    /// Images of unit vectors are off by at most `bound`.
+    pub const fn new(bound: f64) -> Self {
+        Self(bound)
+    }
+
+    /// The bound for a unit vector.
+    pub const fn of_image(self) -> f64 {
+        self.0
+    }
+}

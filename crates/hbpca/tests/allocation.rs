@@ -13,10 +13,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::*;
-use hbpca::{
-    Batch, Block, Covariance, CovarianceOperator, FitConfig, MomentumChoice, Preprocessing, Replacement,
-    SolverKind,
-};
+use hbpca::operator::{Covariance, Products};
+use hbpca::{Batch, Block, FitConfig, MomentumChoice, Preprocessing, Replacement, SolverKind};
 
 struct Counting;
 

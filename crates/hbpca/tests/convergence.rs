@@ -12,10 +12,14 @@
 mod common;
 
 use common::*;
+use hbpca::operator::Covariance;
+use hbpca::solver::{
+    AdaptiveMomentum, Epoch, Krylov, KrylovSizes, Momentum, OracleMomentum, PowerM, Solver, Start, VrHbPower,
+    VrPca, VrPowerM,
+};
 use hbpca::{
-    AdaptiveMomentum, Block, Covariance, Driver, Epoch, FitConfig, Krylov, KrylovSizes, Limits, Matrix,
-    Momentum, OracleMomentum, Outcome, PowerM, Preprocessing, Record, Replacement, Sampler, Solver,
-    SolverKind, Start, VrHbPower, VrPca, VrPowerM,
+    Block, Driver, FitConfig, Limits, Matrix, Outcome, Preprocessing, Record, Replacement, Sampler,
+    SolverKind,
 };
 
 /// Goal of the paper's figures: 1 − (wᵀu₁)² ≤ 10⁻¹².

@@ -9,9 +9,10 @@
 mod common;
 
 use common::*;
+use hbpca::operator::{Covariance, Precision, Products};
 use hbpca::{
-    Batch, Block, ColumnStatistics, Covariance, CovarianceOperator, Fit, FitConfig, Limits, Matrix,
-    Preprocessing, Record, SolverKind, Whitening,
+    Batch, Block, ColumnStatistics, Fit, FitConfig, Limits, Matrix, Preprocessing, Record, SolverKind,
+    Whitening,
 };
 
 const OTHER_THREADS: [usize; 3] = [2, 3, 8];
@@ -48,7 +49,7 @@ fn products_batches_and_formed_matrices_do_not_depend_on_threads() {
                     c.apply_batch(&batch, &v, &mut out).unwrap();
                     results.push(bits(&out));
                 }
-                c.form(&mut out).unwrap();
+                c.form(Precision::Double, &mut out).unwrap();
                 results.push(bits(&out));
                 results
             };

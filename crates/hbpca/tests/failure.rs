@@ -9,10 +9,11 @@
 mod common;
 
 use common::*;
+use hbpca::operator::{Covariance, CovarianceOperator, Product, Products, RoundingBound, Shape};
+use hbpca::solver::FixedMomentum;
 use hbpca::{
-    Batch, Block, ColumnStatistics, Covariance, CovarianceOperator, Csr, Dense, Driver, Error, FitConfig,
-    FixedMomentum, Limits, Matrix, MomentumChoice, Next, Preprocessing, Replacement, Rows, Sampler,
-    SolverKind, Whitening, check,
+    Batch, Block, ColumnStatistics, Csr, Dense, Driver, Error, FitConfig, Limits, Matrix, MomentumChoice,
+    Next, Preprocessing, Replacement, Sampler, SolverKind, Whitening, check,
 };
 
 /// 50×6 with eigenvalues 1, ratio, ratio², …
@@ -36,7 +37,7 @@ fn k_outside_one_to_the_smaller_side_is_refused() {
     let wide = dense(sparse_values(3, 5, 1.0, 1), 5);
     let text = FitConfig { k: 4, ..FitConfig::default() }.fit(&wide).unwrap_err().to_string();
     assert_eq!(text, "k = 4: 3 rows × 5 columns have from 1 to 3 components");
-    let text = hbpca::CovarianceSolver::new(6, 7).unwrap_err().to_string();
+    let text = hbpca::solver::CovarianceSolver::new(6, 7).unwrap_err().to_string();
     assert_eq!(text, "k = 7: give a number of components from 1 to 6");
 }
 
@@ -287,25 +288,19 @@ struct Failing {
 }
 
 impl CovarianceOperator for Failing {
-    fn dim(&self) -> usize {
-        self.rows.dim()
+    fn shape(&self) -> Shape {
+        self.rows.shape()
     }
-    fn n_rows(&self) -> usize {
-        self.rows.n_rows()
-    }
-    fn sum_rows(&mut self, rows: Rows<'_>, v: &Block, out: &mut Block) -> Result<(), Error> {
+    fn sum_rows(&mut self, product: Product<'_>, out: &mut Block) -> Result<RoundingBound, Error> {
         let Some(left) = self.sums_left.checked_sub(1) else {
             self.failed = true;
             return Err(Error::Source("the disk is gone".into()));
         };
         self.sums_left = left;
-        self.rows.sum_rows(rows, v, out)
+        self.rows.sum_rows(product, out)
     }
     fn total_variance(&self) -> f64 {
         self.rows.total_variance()
-    }
-    fn image_rounding(&self) -> f64 {
-        self.rows.image_rounding()
     }
 }
 

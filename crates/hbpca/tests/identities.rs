@@ -9,11 +9,11 @@
 mod common;
 
 use common::*;
-use hbpca::{
-    Block, Centering, Covariance, CovarianceOperator, Dense, Epoch, FixedMomentum, Momentum, OracleMomentum,
-    Power, PowerM, Preprocessing, Replacement, Sampler, Scaling, Sharded, Solver, Start, VrHbPower, VrPowerM,
-    thread_ranks,
+use hbpca::operator::{Covariance, CovarianceOperator, Precision, Products, Sharded, thread_ranks};
+use hbpca::solver::{
+    Epoch, FixedMomentum, Momentum, OracleMomentum, Power, PowerM, Solver, Start, VrHbPower, VrPowerM,
 };
+use hbpca::{Block, Centering, Dense, Preprocessing, Replacement, Sampler, Scaling};
 
 const D: usize = 12;
 
@@ -137,9 +137,9 @@ fn sparse_equals_dense_and_implicit_preparation_equals_explicit() {
                 for p in [1, 2, 3, 8, 11] {
                     let v = random_block(d, p, 1);
                     let (mut got, mut expected) = (Block::zeros(d, p), Block::zeros(d, p));
-                    let bound = (c.image_rounding() + want.image_rounding()) * v.norm();
                     c.apply(&v, &mut got).unwrap();
-                    want.apply(&v, &mut expected).unwrap();
+                    let stated = want.apply(&v, &mut expected).unwrap();
+                    let bound = (c.rounding().of_image() + stated.of_image()) * v.norm();
                     assert!(distance(&got, &expected) * expected.norm() <= bound, "{preprocessing:?} p={p}");
                     c.apply_batch(&batch, &v, &mut got).unwrap();
                     want.apply_batch(&batch, &v, &mut expected).unwrap();
@@ -150,9 +150,9 @@ fn sparse_equals_dense_and_implicit_preparation_equals_explicit() {
                     );
                 }
                 let (mut formed, mut by_products) = (Block::zeros(0, 0), Block::zeros(0, 0));
-                c.form(&mut formed).unwrap();
-                want.form(&mut by_products).unwrap();
-                let bound = (c.image_rounding() + want.image_rounding()) * (d as f64).sqrt();
+                c.form(Precision::Double, &mut formed).unwrap();
+                let stated = want.form(Precision::Double, &mut by_products).unwrap();
+                let bound = (c.rounding().of_image() + stated.of_image()) * (d as f64).sqrt();
                 assert!(distance(&formed, &by_products) * by_products.norm() <= bound, "{preprocessing:?}");
             }
         }
@@ -192,7 +192,7 @@ fn integer_weights_are_repeated_rows() {
         for x in [dense(values.clone(), d), csr(&values, d)] {
             let mut weighted = Covariance::weighted(&x, preprocessing, &weights).unwrap();
             weighted.apply(&v, &mut got).unwrap();
-            let bound = 4.0 * (c.image_rounding() + weighted.image_rounding()) * v.norm();
+            let bound = 4.0 * (c.rounding().of_image() + weighted.rounding().of_image()) * v.norm();
             assert!(distance(&got, &want) * want.norm() <= bound, "{preprocessing:?}");
         }
     }
@@ -210,7 +210,7 @@ fn sharded_over_ranks_equals_one_rank() {
         let mut want = [Block::zeros(d, 3), Block::zeros(d, 3), Block::zeros(0, 0)];
         one.apply(&v, &mut want[0]).unwrap();
         one.apply_batch(&batch, &v, &mut want[1]).unwrap();
-        one.form(&mut want[2]).unwrap();
+        one.form(Precision::Double, &mut want[2]).unwrap();
         for ranks in [1, 2, 3, 7] {
             let results: Vec<[Block; 3]> = std::thread::scope(|scope| {
                 let workers: Vec<_> = thread_ranks(ranks)
@@ -226,7 +226,7 @@ fn sharded_over_ranks_equals_one_rank() {
                             let mut got = [Block::zeros(d, 3), Block::zeros(d, 3), Block::zeros(0, 0)];
                             c.apply(v, &mut got[0]).unwrap();
                             c.apply_batch(batch, v, &mut got[1]).unwrap();
-                            c.form(&mut got[2]).unwrap();
+                            c.form(Precision::Double, &mut got[2]).unwrap();
                             got
                         })
                     })
@@ -236,7 +236,7 @@ fn sharded_over_ranks_equals_one_rank() {
             for got in &results {
                 assert_eq!(got, &results[0], "every rank holds the same bits");
                 for (got, want) in got.iter().zip(&want) {
-                    let bound = 20.0 * one.image_rounding() * v.norm().max((d as f64).sqrt());
+                    let bound = 20.0 * one.rounding().of_image() * v.norm().max((d as f64).sqrt());
                     assert!(distance(got, want) * want.norm() <= bound, "{ranks} ranks");
                 }
             }

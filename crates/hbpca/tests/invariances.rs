@@ -9,9 +9,10 @@
 mod common;
 
 use common::*;
+use hbpca::operator::Covariance;
 use hbpca::{
-    Batch, Block, Covariance, CovarianceOperator, Fit, FitConfig, Limits, Matrix, MomentumChoice, Outcome,
-    Preprocessing, SolverKind, Whitening,
+    Batch, Block, Fit, FitConfig, Limits, Matrix, MomentumChoice, Outcome, Preprocessing, SolverKind,
+    Whitening,
 };
 
 const D: usize = 9;
@@ -64,7 +65,7 @@ fn third_iterate(solver: SolverKind, x: &Matrix<'_>, start: &Block) -> Block {
 fn iterate_bound() -> f64 {
     let x = dense(rows(), D);
     let c = Covariance::new(&x, Preprocessing::NONE).unwrap();
-    18.0 * 4.0 * c.image_rounding() * (D as f64)
+    18.0 * 4.0 * c.rounding().of_image() * (D as f64)
 }
 
 const ITERATIVE: [SolverKind; 6] = [
@@ -263,6 +264,8 @@ fn certificates_of_the_same_vectors_agree_whatever_the_order_of_rows() {
     let [mut a, mut b] = [&x, &y].map(|x| Covariance::new(x, Preprocessing::NONE).unwrap());
     let [p, q] = [&mut a, &mut b].map(|c| hbpca::check(c, &w, hbpca::Next::Unknown).unwrap());
     for i in 0..3 {
-        assert!((p.eigenvalues[i] - q.eigenvalues[i]).abs() <= a.image_rounding() + b.image_rounding());
+        assert!(
+            (p.eigenvalues[i] - q.eigenvalues[i]).abs() <= a.rounding().of_image() + b.rounding().of_image()
+        );
     }
 }

@@ -4,9 +4,9 @@
 mod common;
 
 use common::Xorshift;
+use hbpca::checkpoint::Resumable;
 use hbpca::{
-    ArithmeticChoice, Block, Csr, Fit, FitConfig, Limits, Matrix, Outcome, Preprocessing, Resumable,
-    SolverKind,
+    Block, Csr, Fit, FitConfig, Limits, Matrix, Outcome, PrecisionChoice, Preprocessing, SolverKind,
 };
 
 /// Longer than what is kept in f64 from the start.
@@ -40,10 +40,10 @@ fn groups(weights: &[f64]) -> Matrix<'static> {
     Csr::new(D, starts, columns, values).unwrap().into()
 }
 
-fn config(k: usize, tol: f64, arithmetic: ArithmeticChoice) -> FitConfig {
+fn config(k: usize, tol: f64, precision: PrecisionChoice) -> FitConfig {
     let limits = Limits { tol, ..Limits::default() };
     let preprocessing = Preprocessing::NONE;
-    FitConfig { k, limits, arithmetic, preprocessing, solver: SolverKind::Krylov, ..FitConfig::default() }
+    FitConfig { k, limits, precision, preprocessing, solver: SolverKind::Krylov, ..FitConfig::default() }
 }
 
 /// ‖W − UUᵀW‖_F.
@@ -74,11 +74,11 @@ fn the_answer_in_f32_is_that_in_f64_within_its_certificate() {
         let x = text(1500, seed);
         for k in [1, 7] {
             let exact =
-                FitConfig { preprocessing, ..config(k, 1e-8, ArithmeticChoice::Double) }.fit(&x).unwrap();
+                FitConfig { preprocessing, ..config(k, 1e-8, PrecisionChoice::Double) }.fit(&x).unwrap();
             assert_eq!(exact.outcome, Outcome::Converged);
             for tol in [1e-3, 1e-6, 1e-7] {
                 let fit =
-                    FitConfig { preprocessing, ..config(k, tol, ArithmeticChoice::Auto) }.fit(&x).unwrap();
+                    FitConfig { preprocessing, ..config(k, tol, PrecisionChoice::Auto) }.fit(&x).unwrap();
                 let label = format!("{preprocessing:?}, k = {k}, tol = {tol:e}");
                 assert_eq!(fit.outcome, Outcome::Converged, "{label}");
                 let (found, truth) = (&fit.certificate, &exact.certificate);
@@ -100,14 +100,14 @@ fn the_answer_in_f32_is_that_in_f64_within_its_certificate() {
 #[test]
 fn copies_of_an_eigenvalue_are_found_and_what_is_not_there_is_zero() {
     let x = groups(&[2.0; 14]);
-    let fit = config(12, 1e-6, ArithmeticChoice::Auto).fit(&x).unwrap();
+    let fit = config(12, 1e-6, PrecisionChoice::Auto).fit(&x).unwrap();
     let lambda = 4.0 * 8.0 / 14.0;
     assert_eq!(fit.outcome, Outcome::Converged);
     for theta in &fit.certificate.eigenvalues {
         assert!((theta - lambda).abs() <= 1e-6 * lambda, "{theta}");
     }
     let few = groups(&[3.0, 2.0, 1.0]);
-    let fit = config(5, 1e-6, ArithmeticChoice::Auto).fit(&few).unwrap();
+    let fit = config(5, 1e-6, PrecisionChoice::Auto).fit(&few).unwrap();
     assert_eq!(fit.outcome, Outcome::Converged);
     let want = [24.0, 32.0 / 3.0, 8.0 / 3.0, 0.0, 0.0];
     for (theta, lambda) in fit.certificate.eigenvalues.iter().zip(want) {
@@ -118,9 +118,9 @@ fn copies_of_an_eigenvalue_are_found_and_what_is_not_there_is_zero() {
 #[test]
 fn any_number_of_threads_and_any_break_give_the_same_bits() {
     let x = text(1200, 4);
-    let config = config(3, 1e-9, ArithmeticChoice::Auto);
+    let config = config(3, 1e-9, PrecisionChoice::Auto);
     let mut kept = Vec::new();
-    let mut keep = |checkpoint: &hbpca::Checkpoint| {
+    let mut keep = |checkpoint: &hbpca::checkpoint::Checkpoint| {
         kept.push(checkpoint.clone());
         Ok(())
     };

@@ -12,10 +12,9 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicIsize, Ordering};
 
 use common::*;
-use hbpca::{
-    Anchored, AnchoredSizes, Covariance, Csr, Dense, Driver, Krylov, KrylovSizes, Limits, Matrix,
-    Preprocessing, Solver,
-};
+use hbpca::operator::Covariance;
+use hbpca::solver::{Anchored, AnchoredSizes, Krylov, KrylovSizes, Solver};
+use hbpca::{Csr, Dense, Driver, Limits, Matrix, Preprocessing};
 
 struct Watching;
 

@@ -4,7 +4,8 @@
 mod common;
 
 use common::*;
-use hbpca::{Covariance, FitConfig, Limits, Matrix, Moments, Next, Outcome, SolverKind, check};
+use hbpca::operator::Covariance;
+use hbpca::{FitConfig, Limits, Matrix, Moments, Next, Outcome, SolverKind, check};
 
 const D: usize = 30;
 

@@ -8,7 +8,9 @@ mod common;
 mod problem;
 
 use common::{csr, dense, with_leading_spectrum};
-use hbpca::{Covariance, CovarianceOperator, Driver, Krylov, KrylovSizes, Limits, Outcome, Preprocessing};
+use hbpca::operator::{Covariance, CovarianceOperator};
+use hbpca::solver::{Krylov, KrylovSizes};
+use hbpca::{Driver, Limits, Outcome, Preprocessing};
 
 /// Runs `krylov` with every width of block up to k on the spectrum given; what it claims that is false.
 fn lies(what: &str, lambda: &[f64], k: usize, sparse: bool) -> Vec<String> {

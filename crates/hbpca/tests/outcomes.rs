@@ -11,9 +11,11 @@ mod common;
 use std::ops::ControlFlow;
 
 use common::*;
+use hbpca::operator::{Covariance, Precision, Products};
+use hbpca::solver::{Power, Start};
 use hbpca::{
-    Batch, Block, CancelToken, Covariance, CovarianceOperator, Driver, Error, Event, FitConfig, Limits,
-    Matrix, Model, Observer, Outcome, Power, Preprocessing, RowMap, SolverKind, Start, Summary,
+    Batch, Block, CancelToken, Driver, Error, Event, FitConfig, Limits, Matrix, Model, Observer, Outcome,
+    Preprocessing, RowMap, SolverKind, Summary,
 };
 
 /// 50×6 with eigenvalues 1, ratio, ratio², …
@@ -195,7 +197,7 @@ fn an_abandoned_pass_skips_the_chunks_that_are_left() {
     assert!(matches!(c.apply(&v, &mut image), Err(Error::Abandoned)));
     assert!(image.values().iter().all(|y| *y == 0.0));
     let mut formed = Block::zeros(0, 0);
-    assert!(matches!(c.form(&mut formed), Err(Error::Abandoned)));
+    assert!(matches!(c.form(Precision::Double, &mut formed), Err(Error::Abandoned)));
     assert!(formed.values().iter().all(|y| *y == 0.0));
     let mut untroubled = Covariance::new(&x, Preprocessing::CENTER).unwrap();
     untroubled.apply(&v, &mut image).unwrap();
@@ -269,7 +271,7 @@ fn the_error_against_a_reference_is_recorded() {
 fn passes_of_an_operator_that_forms_c_by_products_are_counted() {
     // 70 unit vectors in blocks of 32: three passes.
     let rows: Vec<Vec<f64>> = sparse_values(80, 70, 1.0, 2).chunks(70).map(<[f64]>::to_vec).collect();
-    let mut solver = hbpca::CovarianceSolver::new(70, 2).unwrap();
+    let mut solver = hbpca::solver::CovarianceSolver::new(70, 2).unwrap();
     let report = Driver::new(limits(1e-6, 100.0)).run(&mut solver, &mut RowList(rows)).unwrap();
     assert_eq!((report.read.full_passes, report.read.rows), (3, 240));
 }

@@ -11,9 +11,10 @@ mod common;
 use std::ops::ControlFlow;
 
 use common::*;
+use hbpca::checkpoint::{Checkpoint, CheckpointEvery, Resumable, State, Tensor};
 use hbpca::{
-    Batch, Checkpoint, CheckpointEvery, Error, Event, Fit, FitConfig, Limits, Matrix, MomentumChoice,
-    Observer, Outcome, Preprocessing, Record, Replacement, Resumable, SolverKind, State, Tensor,
+    Batch, Error, Event, Fit, FitConfig, Limits, Matrix, MomentumChoice, Observer, Outcome, Preprocessing,
+    Record, Replacement, SolverKind,
 };
 
 const N: usize = 400;

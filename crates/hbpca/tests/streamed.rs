@@ -9,10 +9,11 @@
 mod common;
 
 use common::chunked::{Chunked, dense_problem, sparse_problem};
+use hbpca::checkpoint::{Checkpoint, Resumable};
+use hbpca::operator::{Covariance, CovarianceOperator, Precision, Products, Streamed};
+use hbpca::solver::{Anchored, AnchoredSizes, Krylov, KrylovSizes};
 use hbpca::{
-    Anchored, AnchoredSizes, Block, Centering, Checkpoint, Covariance, CovarianceOperator, Driver, Error,
-    FitConfig, Krylov, KrylovSizes, Limits, Matrix, Outcome, Preprocessing, Resumable, Rows, Scaling,
-    SolverKind, Streamed,
+    Block, Centering, Driver, Error, FitConfig, Limits, Matrix, Outcome, Preprocessing, Scaling, SolverKind,
 };
 
 const PREPARATIONS: [Preprocessing; 5] = [
@@ -61,18 +62,18 @@ fn products_are_those_of_the_matrix_in_memory() {
             let [mut want, mut want_batch, mut want_c] = [0, 1, 2].map(|_| Block::zeros(0, 0));
             memory.apply(&v, &mut want).unwrap();
             memory.apply_batch(&batch, &v, &mut want_batch).unwrap();
-            memory.form(&mut want_c).unwrap();
+            memory.form(Precision::Double, &mut want_c).unwrap();
             for starts in cuts(n) {
                 let mut stream = Streamed::new(Chunked::new(&x, &starts), preprocessing).unwrap();
                 let [mut got, mut got_batch, mut got_c] = [0, 1, 2].map(|_| Block::zeros(0, 0));
-                stream.apply(&v, &mut got).unwrap();
+                let stated = stream.apply(&v, &mut got).unwrap();
                 // The bounds hold for unit vectors; there are three. Statistics round too.
-                let bound = 4.0 * (memory.image_rounding() + stream.image_rounding());
+                let bound = 4.0 * (memory.rounding().of_image() + stated.of_image());
                 assert!(distance(&got, &want) <= bound, "{preprocessing:?} {starts:?}");
                 stream.apply_batch(&batch, &v, &mut got_batch).unwrap();
                 // A batch's moment is at most n/|S| times that of all rows.
                 assert!(distance(&got_batch, &want_batch) <= bound * n as f64 / batch.len() as f64);
-                stream.form(&mut got_c).unwrap();
+                stream.form(Precision::Double, &mut got_c).unwrap();
                 assert!(distance(&got_c, &want_c) <= bound * (d as f64).sqrt());
                 assert!((stream.total_variance() / memory.total_variance() - 1.0).abs() <= 1e-14);
                 assert_eq!(stream.statistics_passes(), 1);
@@ -91,10 +92,10 @@ fn the_first_pass_gives_exact_images_of_a_basis_it_may_choose() {
                 let mut stream = Streamed::new(Chunked::new(&x, &cuts(n)[1]), preprocessing).unwrap();
                 stream.guess_columns(sample, 5).unwrap();
                 let (mut v, mut image, mut want) = (basis(d, 4), Block::zeros(0, 0), Block::zeros(0, 0));
-                stream.first_image(&mut v, &mut image).unwrap();
+                let stated = stream.first_pass().unwrap().first_image(&mut v, &mut image).unwrap();
                 memory.apply(&v, &mut want).unwrap();
                 // ‖E‖_F ≤ √p times the bound of one image.
-                let bound = 2.0 * (memory.image_rounding() + stream.image_rounding()) * 2.0;
+                let bound = 2.0 * (memory.rounding().of_image() + stated.of_image()) * 2.0;
                 let off = distance(&image, &want);
                 assert!(off <= bound, "{preprocessing:?} {sample}: {off:e} > {bound:e}");
                 for a in 0..4 {
@@ -109,7 +110,7 @@ fn the_first_pass_gives_exact_images_of_a_basis_it_may_choose() {
                     assert_eq!(v, basis(d, 4));
                     assert_eq!(stream.statistics_passes(), 0);
                 }
-                // The guess is forgotten: later products are the usual ones.
+                assert!(stream.first_pass().is_none());
                 stream.apply(&basis(d, 4), &mut image).unwrap();
                 memory.apply(&basis(d, 4), &mut want).unwrap();
                 assert!(distance(&image, &want) <= bound);
@@ -125,12 +126,12 @@ fn forming_c_in_the_first_pass_gives_c() {
         for preprocessing in PREPARATIONS {
             let mut memory = Covariance::new(&x, preprocessing).unwrap();
             let (mut want, mut got) = (Block::zeros(0, 0), Block::zeros(0, 0));
-            memory.form(&mut want).unwrap();
+            memory.form(Precision::Double, &mut want).unwrap();
             for starts in cuts(n) {
                 let mut stream = Streamed::new(Chunked::new(&x, &starts), preprocessing).unwrap();
                 stream.guess_columns(9, 1).unwrap();
-                stream.form(&mut got).unwrap();
-                let bound = 2.0 * (memory.image_rounding() + stream.image_rounding()) * (d as f64).sqrt();
+                let stated = stream.form(Precision::Double, &mut got).unwrap();
+                let bound = 2.0 * (memory.rounding().of_image() + stated.of_image()) * (d as f64).sqrt();
                 assert!(distance(&got, &want) <= bound, "{preprocessing:?}");
                 assert_eq!(stream.statistics_passes(), 0);
             }
@@ -153,9 +154,9 @@ fn guesses_that_are_far_off_cost_a_pass_and_not_the_answer() {
         let mut stream = Streamed::new(Chunked::new(&x, &cuts(n)[1]), Preprocessing::STANDARDIZE).unwrap();
         stream.guess_columns(8, seed).unwrap();
         let (mut v, mut image, mut want) = (basis(d, 3), Block::zeros(0, 0), Block::zeros(0, 0));
-        stream.first_image(&mut v, &mut image).unwrap();
+        let stated = stream.first_pass().unwrap().first_image(&mut v, &mut image).unwrap();
         memory.apply(&v, &mut want).unwrap();
-        assert!(distance(&image, &want) <= 4.0 * (memory.image_rounding() + stream.image_rounding()));
+        assert!(distance(&image, &want) <= 4.0 * (memory.rounding().of_image() + stated.of_image()));
         missed += stream.statistics_passes();
     }
     assert!(missed > 0);
@@ -189,9 +190,9 @@ fn mini_batches_come_from_the_pool_without_reading() {
     let x = dense_problem(400, 10);
     let stream = Streamed::new(Chunked::new(&x, &cuts(400)[1]), Preprocessing::CENTER).unwrap();
     let mut stream = stream.with_pool(100, 3);
-    assert_eq!(stream.rows_at_hand(), Some(&[][..]));
+    assert_eq!(stream.resident_rows(), Some(&[][..]));
     stream.gather_columns().unwrap();
-    let (first, bytes) = (stream.rows_at_hand().unwrap().to_vec(), stream.bytes_read());
+    let (first, bytes) = (stream.resident_rows().unwrap().to_vec(), stream.bytes_read());
     assert_eq!((first.len(), bytes), (100, 400 * 10 * 4));
     let (v, mut got, mut want) = (basis(10, 2), Block::zeros(0, 0), Block::zeros(0, 0));
     stream.apply_batch(&first[5..50], &v, &mut got).unwrap();
@@ -201,23 +202,23 @@ fn mini_batches_come_from_the_pool_without_reading() {
     assert!(distance(&got, &want) <= 1e-13 * want.norm());
     // Another row costs reading all of the batch; another pass brings other rows.
     let missing = (0..400).find(|l| !first.contains(l)).unwrap();
-    stream.sum_rows(Rows::Batch(&[missing]), &v, &mut got).unwrap();
+    stream.apply_batch(&[missing], &v, &mut got).unwrap();
     assert_eq!(stream.bytes_read(), bytes + 40);
     stream.apply(&v, &mut got).unwrap();
-    assert_ne!(stream.rows_at_hand().unwrap(), first);
+    assert_ne!(stream.resident_rows().unwrap(), first);
     assert_eq!(stream.bytes_read(), 2 * bytes + 40);
 }
 
 #[test]
-fn krylov_uses_cheap_arithmetic_on_a_stream_too() {
+fn krylov_uses_single_precision_on_a_stream_too() {
     let x = dense_problem(500, 30);
     let mut stream = Streamed::new(Chunked::new(&x, &cuts(500)[2]), Preprocessing::STANDARDIZE).unwrap();
     stream.guess_columns(100, 0).unwrap();
-    assert!(stream.coarse_rounding().is_none());
+    assert!(!stream.has_single_precision());
     let mut krylov = Krylov::new(30, 2, KrylovSizes::suiting(2), 0, None).unwrap();
     let limits = Limits { tol: 1e-11, ..Limits::default() };
     let report = Driver::new(limits).run(&mut krylov, &mut stream).unwrap();
-    assert!(stream.coarse_rounding().is_some());
+    assert!(stream.has_single_precision());
     assert_eq!(report.outcome, Outcome::Converged);
     assert_eq!(stream.statistics_passes(), 0);
     let mut memory = Covariance::new(&x, Preprocessing::STANDARDIZE).unwrap();

@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use hbpca::{Batch, CheckpointEvery, SolverKind};
+use hbpca::checkpoint::CheckpointEvery;
+use hbpca::{Batch, SolverKind};
 use hbpca_io::ByteSize;
 
 use super::{DataArgs, PreparationArgs, ThreadArgs, VerbosityArgs};

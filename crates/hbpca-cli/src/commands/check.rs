@@ -9,7 +9,8 @@
 //!   that are off by a factor 1 + e change it by 2|e|θ₁ at most to first order, so 2|e| ≤ tol;
 //! - it was fitted on as many rows.
 
-use hbpca::{Certificate, ColumnStatistics, Covariance, Model, Next, RowMap};
+use hbpca::operator::Covariance;
+use hbpca::{Certificate, ColumnStatistics, Model, Next, RowMap};
 use hbpca_io::StoredModel;
 use serde::Serialize;
 

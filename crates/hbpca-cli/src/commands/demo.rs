@@ -2,10 +2,11 @@
 
 use std::io::Write;
 
+use hbpca::operator::Covariance;
 use hbpca::theory::{GradientVariance, Problem, best_step_size, best_step_size_vr_pca};
 use hbpca::{
-    Batch, ColumnStatistics, Covariance, Driver, Fit, FitConfig, Limits, Matrix, MomentumChoice, Outcome,
-    Preprocessing, RowMap, SolverKind,
+    Batch, ColumnStatistics, Driver, Fit, FitConfig, Limits, Matrix, MomentumChoice, Outcome, Preprocessing,
+    RowMap, SolverKind,
 };
 use hbpca_io::{ColumnRef, Format, HeaderLine, ReadOptions, read_bytes};
 
@@ -155,7 +156,7 @@ fn verdict(outcome: Outcome) -> &'static str {
     }
 }
 
-fn parameters(step: &hbpca::StepParameters, kind: SolverKind) -> String {
+fn parameters(step: &hbpca::solver::StepParameters, kind: SolverKind) -> String {
     let eta = step.eta.filter(|_| kind != SolverKind::Oja).map(|eta| format!("η = {}", number::short(eta)));
     let falling = (kind == SolverKind::Oja).then(|| "η falling".to_owned());
     let beta = step.beta.map(|beta| format!("β = {}", number::short(beta)));

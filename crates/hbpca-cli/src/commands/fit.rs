@@ -1,9 +1,7 @@
 //! `hbpca fit`: data in, a certified model out.
 
-use hbpca::{
-    Centering, Checkpoint, Error, Fit, FitConfig, Keep, Observer, Outcome, Preprocessing, Resumable,
-    RowChunks, Scaling,
-};
+use hbpca::checkpoint::{Checkpoint, Keep, Resumable};
+use hbpca::{Centering, Error, Fit, FitConfig, Observer, Outcome, Preprocessing, RowChunks, Scaling};
 use hbpca_io::{ByteSize, StoredModel};
 
 use crate::args::FitArgs;

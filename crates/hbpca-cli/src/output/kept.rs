@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hbpca::Checkpoint;
+use hbpca::checkpoint::Checkpoint;
 use hbpca_io::{OutputFile, WriteError, write_checkpoint};
 
 use super::number;

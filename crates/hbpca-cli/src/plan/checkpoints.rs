@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hbpca::{Checkpoint, CheckpointEvery};
+use hbpca::checkpoint::{Checkpoint, CheckpointEvery};
 use hbpca_io::{OutputFile, read_checkpoint, recognise_checkpoint};
 
 use super::create;

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::hash::Hasher;
 use std::io::{self, Write};
 
-use hbpca::{Checkpoint, Record, Tensor};
+use hbpca::Record;
+use hbpca::checkpoint::{Checkpoint, Tensor};
 use safetensors::tensor::{Dtype, SafeTensors};
 use serde_json::{Map, Value, json};
 use twox_hash::XxHash3_64;

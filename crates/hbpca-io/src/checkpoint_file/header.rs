@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use hbpca::{Checkpoint, RowsRead, SolverKind};
+use hbpca::SolverKind;
+use hbpca::checkpoint::Checkpoint;
+use hbpca::operator::RowsRead;
 use serde::{Deserialize, Serialize};
 
 /// What `format` must say.

@@ -17,7 +17,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use hbpca::{Checkpoint, Paused, State};
+use hbpca::checkpoint::{Checkpoint, Paused, State};
 
 use crate::{OutputFile, ReadError, WriteError};
 use frame::Frame;

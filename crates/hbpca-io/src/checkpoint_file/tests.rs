@@ -2,7 +2,8 @@
 
 use std::hash::Hasher;
 
-use hbpca::{CheckpointEvery, Dense, FitConfig, Limits, Matrix, Resumable, SolverKind};
+use hbpca::checkpoint::{CheckpointEvery, Resumable};
+use hbpca::{Dense, FitConfig, Limits, Matrix, SolverKind};
 use safetensors::tensor::SafeTensors;
 
 use super::*;

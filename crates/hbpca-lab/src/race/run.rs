@@ -3,9 +3,8 @@
 use std::ops::ControlFlow;
 
 use cpu_time::ThreadTime;
-use hbpca::{
-    Batch, ColumnStatistics, Covariance, Driver, Event, FitConfig, Limits, MomentumChoice, Outcome, RowMap,
-};
+use hbpca::operator::Covariance;
+use hbpca::{Batch, ColumnStatistics, Driver, Event, FitConfig, Limits, MomentumChoice, Outcome, RowMap};
 use serde::{Deserialize, Serialize};
 
 use super::{Contender, Lambda2};

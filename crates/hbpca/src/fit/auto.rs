@@ -11,9 +11,9 @@
 
 use super::speeds::Speeds;
 use super::{FitConfig, SolverKind};
-use crate::operator::Usual;
+use crate::Matrix;
+use crate::operator::{ColumnModes, PrecisionChoice};
 use crate::solver::{CovarianceSolver, KrylovSizes, MOST_MEASURED, solves_partially, work};
-use crate::{ArithmeticChoice, Matrix};
 
 /// Bytes per nanosecond that all threads together read from memory.
 const MEMORY: f64 = 24.0;
@@ -36,7 +36,7 @@ pub(super) fn choose(matrix: &Matrix<'_>, config: &FitConfig) -> (SolverKind, St
     }
     let mut cost = Cost::new(matrix, None, config, Speeds::TYPICAL);
     // A look at a sample of the rows, where it could change the verdict.
-    let usual = if cost.decomposition < cost.krylov { Usual::of(matrix) } else { None };
+    let usual = if cost.decomposition < cost.krylov { ColumnModes::of(matrix) } else { None };
     if usual.is_some() {
         cost = Cost::new(matrix, usual.as_ref(), config, Speeds::TYPICAL);
     }
@@ -76,7 +76,7 @@ struct Cost {
 }
 
 impl Cost {
-    fn new(matrix: &Matrix<'_>, usual: Option<&Usual>, config: &FitConfig, speeds: Speeds) -> Self {
+    fn new(matrix: &Matrix<'_>, usual: Option<&ColumnModes>, config: &FitConfig, speeds: Speeds) -> Self {
         let (n, d, k) = (matrix.n_rows() as f64, matrix.n_cols() as f64, config.k as f64);
         let entries = matrix.nnz() as f64;
         let threads = rayon::current_num_threads() as f64;
@@ -86,7 +86,7 @@ impl Cost {
         // As counted on the data sets of docs/benchmarks.md; after d/p of them the basis is full.
         let for_each = if sparse || sizes.block >= 8 { 0.4 } else { 0.8 };
         let passes = (7.0 + for_each * k).min((d / p).ceil() + 1.0);
-        let single = matches!(matrix, Matrix::DenseF32(_)) && config.arithmetic != ArithmeticChoice::Double;
+        let single = matches!(matrix, Matrix::DenseF32(_)) && config.precision != PrecisionChoice::Double;
         let coarse = if single { speeds.coarse } else { speeds.double };
         let (early, last) = if sparse { (speeds.sparse, speeds.sparse) } else { (coarse, speeds.double) };
         // Short rows leave lanes empty and sums to be gathered.
@@ -103,7 +103,7 @@ impl Cost {
         let others = if wide { 2.0 * pass(k, speeds.double) } else { 0.0 };
         let coarsely = single
             && !wide
-            && CovarianceSolver::tries_coarsely(
+            && CovarianceSolver::tries_single(
                 matrix.n_cols(),
                 config.k,
                 config.limits.tol,
@@ -167,15 +167,15 @@ mod tests {
     fn forming_in_single_precision_is_cheaper_where_the_tolerance_allows_it() {
         let pictures: Matrix = Dense::new(no_number_twice(20_000 * 784), 20_000, 784).unwrap().into();
         let cost = |config: FitConfig| Cost::new(&pictures, None, &config, Speeds::TYPICAL).covariance;
-        let config = |tol, arithmetic| FitConfig {
+        let config = |tol, precision| FitConfig {
             k: 50,
-            arithmetic,
+            precision,
             limits: Limits { tol, ..Limits::default() },
             ..FitConfig::default()
         };
-        let coarse = cost(config(1e-6, ArithmeticChoice::Auto));
-        assert!(coarse < 0.8 * cost(config(1e-12, ArithmeticChoice::Auto)));
-        assert!(coarse < 0.8 * cost(config(1e-6, ArithmeticChoice::Double)));
+        let coarse = cost(config(1e-6, PrecisionChoice::Auto));
+        assert!(coarse < 0.8 * cost(config(1e-12, PrecisionChoice::Auto)));
+        assert!(coarse < 0.8 * cost(config(1e-6, PrecisionChoice::Double)));
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub struct Checkpoint {
 /// How often a fit is kept.
 ///
 /// ```
-/// use hbpca::CheckpointEvery;
+/// use hbpca::checkpoint::CheckpointEvery;
 /// assert_eq!("1pass".parse::<CheckpointEvery>()?, CheckpointEvery::default());
 /// assert_eq!("90s".parse::<CheckpointEvery>()?, CheckpointEvery::Seconds(90.0));
 /// # Ok::<(), hbpca::Error>(())
@@ -306,7 +306,7 @@ impl FitConfig {
             ("batch", self.batch.to_string()),
             ("epoch", self.epoch.to_string()),
             ("replacement", replacement.to_owned()),
-            ("arithmetic", format!("{:?}", self.arithmetic).to_lowercase()),
+            ("arithmetic", format!("{:?}", self.precision).to_lowercase()),
             ("seed", self.seed.to_string()),
             ("start", self.start.as_ref().map_or_else(|| NO_START.to_owned(), fingerprint_of_block)),
         ];

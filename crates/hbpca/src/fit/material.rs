@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use super::checkpoint::Session;
 use super::{FitConfig, SolverKind, auto};
+use crate::Error;
 use crate::columns::{ColumnStatistics, Preprocessing, RowMap, weight_and_moment};
 use crate::matrix::{Matrix, Replacement, Sampler};
 use crate::observe::Observer;
+use crate::operator::{Covariance, CovarianceOperator};
 use crate::solver::{Krylov, Solver};
-use crate::{CancelToken, Covariance, CovarianceOperator, Error};
 
 /// Passes that no run in memory needs: who allows fewer means it.
 const MANY_PASSES: f64 = 200.0;
@@ -57,10 +58,10 @@ impl<'m> InMemory<'m> {
     pub(super) fn new(
         matrix: &'m Matrix<'m>,
         weights: Option<&[f64]>,
-        preprocessing: Preprocessing,
+        config: &FitConfig,
         session: &Session<'_>,
-        cancel: &CancelToken,
     ) -> Result<Self, Error> {
+        let (preprocessing, cancel) = (config.preprocessing, &config.limits.cancel);
         let (map, weight, statistics) = if needs_statistics(matrix, preprocessing) {
             let statistics = match session.statistics(matrix.n_rows(), matrix.n_cols())? {
                 Some(known) => known,
@@ -76,7 +77,8 @@ impl<'m> InMemory<'m> {
             None => Covariance::with_map(matrix, map),
             Some(weights) => Covariance::with_map_and_weights(matrix, map, weights)?,
         }
-        .abandoned_by(cancel);
+        .abandoned_by(cancel)
+        .in_precision(config.precision);
         let operator = match &statistics {
             Some(statistics) => operator.knowing(statistics),
             None => operator,

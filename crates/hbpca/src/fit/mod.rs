@@ -23,15 +23,13 @@ use crate::columns::Preprocessing;
 use crate::driver::Stopwatch;
 use crate::matrix::{Matrix, Replacement, Sampler};
 use crate::observe::{Event, Observer, Record};
-use crate::operator::InArithmetic;
+use crate::operator::{PrecisionChoice, RowsRead};
 use crate::policy::{AdaptiveMomentum, Batch, Momentum, OracleMomentum, Start};
 use crate::solver::{
     Anchored, AnchoredSizes, CovarianceSolver, Epoch, Krylov, KrylovSizes, Oja, Power, PowerM, Solver,
     VrHbPower, VrPca, VrPowerM,
 };
-use crate::{
-    ArithmeticChoice, Block, Certificate, Driver, Error, Limits, Model, Outcome, Report, RowsRead, Summary,
-};
+use crate::{Block, Certificate, Driver, Error, Limits, Model, Outcome, Report, Summary};
 
 /// Where the momentum's λ₂ comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -92,7 +90,7 @@ pub struct FitConfig {
     /// First iterate; random where none is given.
     pub start: Option<Block>,
     /// What f32 rows are multiplied in.
-    pub arithmetic: ArithmeticChoice,
+    pub precision: PrecisionChoice,
 }
 
 impl Default for FitConfig {
@@ -111,7 +109,7 @@ impl Default for FitConfig {
             seed: 0,
             threads: 0,
             start: None,
-            arithmetic: ArithmeticChoice::Auto,
+            precision: PrecisionChoice::Auto,
         }
     }
 }
@@ -166,11 +164,12 @@ impl FitConfig {
     /// The same, kept while it runs and going on from where one was kept: the result has the same bits as without a break.
     ///
     /// ```
-    /// use hbpca::{Dense, FitConfig, Matrix, Resumable, SolverKind};
+    /// use hbpca::checkpoint::Resumable;
+    /// use hbpca::{Dense, FitConfig, Matrix, SolverKind};
     /// let x: Matrix = Dense::new(vec![2.0, 1.0, -2.0, -1.0, 0.1, -0.2, -0.1, 0.2], 4, 2)?.into();
     /// let config = FitConfig { solver: SolverKind::Power, ..FitConfig::default() };
     /// let mut kept = Vec::new();
-    /// let mut keep = |checkpoint: &hbpca::Checkpoint| Ok(kept.push(checkpoint.clone()));
+    /// let mut keep = |checkpoint: &hbpca::checkpoint::Checkpoint| Ok(kept.push(checkpoint.clone()));
     /// let data = x.fingerprint(None);
     /// let resumable = Resumable { data: data.clone(), keep: Some(&mut keep), ..Resumable::default() };
     /// let whole = config.fit_resumable(&x, None, &mut [], resumable)?;
@@ -192,7 +191,7 @@ impl FitConfig {
         let session = Session::new(self, resumable)?;
         self.on_threads(usize::MAX, || {
             let clock = session.clock();
-            let material = InMemory::new(matrix, weights, self.preprocessing, &session, &self.limits.cancel)?;
+            let material = InMemory::new(matrix, weights, self, &session)?;
             observers.iter_mut().for_each(|observer| material.announce(&mut **observer));
             self.run_on(material, session, &clock, observers)
         })
@@ -280,9 +279,7 @@ impl FitConfig {
                 driver = driver.resuming(paused);
             }
             let mut solver = material.solver(&run, iterates_wanted)?;
-            let arithmetic = self.arithmetic;
-            let mut operator = InArithmetic { operator: material.operator(), arithmetic };
-            let report = driver.run(&mut *solver, &mut operator)?;
+            let report = driver.run(&mut *solver, material.operator())?;
             read = report.read;
             match run.grown(&report, material.columns()?.0.total_variance(), n.min(d)) {
                 None => break (report, chosen_because),

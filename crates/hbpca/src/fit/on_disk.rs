@@ -10,8 +10,9 @@ use super::{Fit, FitConfig, SolverKind, StreamPlan};
 use crate::columns::{ColumnStatistics, RowMap};
 use crate::matrix::{Matrix, RowChunks, fingerprint_of_chunks};
 use crate::observe::{Event, Observer};
+use crate::operator::{CovarianceOperator, Products, Streamed};
 use crate::solver::{Anchored, AnchoredSizes, Krylov, KrylovSizes, Solver};
-use crate::{Block, CovarianceOperator, Error, Streamed};
+use crate::{Block, Error};
 
 impl FitConfig {
     /// Fits rows that are read from disk in every pass, in at most `memory` bytes.
@@ -85,7 +86,8 @@ impl<'s> OnDisk<'s> {
         let pool = if folds { plan.pool_rows } else { plan.pool_rows.max(super::step_size::sample_rows(n)) };
         let mut operator = Streamed::new(rows, config.preprocessing)?
             .with_pool(pool, config.seed)
-            .abandoned_by(&config.limits.cancel);
+            .abandoned_by(&config.limits.cancel)
+            .in_precision(config.precision);
         if resumes {
             // Its columns are in the checkpoint.
         } else if folds {

@@ -5,7 +5,8 @@ use std::sync::OnceLock;
 use crate::columns::Preprocessing;
 use crate::driver::Stopwatch;
 use crate::matrix::{Csr, Dense, Matrix, random_filling};
-use crate::{Block, Covariance, CovarianceOperator, Error};
+use crate::operator::{Covariance, Precision, Products};
+use crate::{Block, Error};
 
 /// Multiply-adds per nanosecond of one thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,12 +50,12 @@ impl Speeds {
         let mut c = Covariance::new(&dense, Preprocessing::CENTER)?;
         let (v, mut image) = (Block::from_values(d, P, random_filling(2, d * P))?, Block::zeros(d, P));
         let work = (2 * n * d * P) as f64 / threads;
-        let coarse = work / fastest(20, || c.apply_coarsely(&v, &mut image))?;
+        let coarse = work / fastest(20, || c.apply_in(Precision::Single, &v, &mut image))?;
         let double = work / fastest(20, || c.apply(&v, &mut image))?;
         let mut formed = Block::zeros(0, 0);
         let work = (n * d * d / 2) as f64 / threads;
-        let form = work / fastest(4, || c.form(&mut formed).map(|_| ()))?;
-        let form_coarsely = work / fastest(4, || c.form_coarsely(&mut formed).map(|_| ()))?;
+        let form = work / fastest(4, || c.form(Precision::Double, &mut formed))?;
+        let form_coarsely = work / fastest(4, || c.form(Precision::Single, &mut formed))?;
         // Columns as scattered as those of a text: a few appear in many rows, most in few.
         let (n, d, width) = (10_000, 40_000, 64);
         let step = d / width;
@@ -73,7 +74,7 @@ impl Speeds {
 }
 
 /// Nanoseconds of the fastest of some calls: what disturbs a measurement only ever slows it down.
-fn fastest(calls: usize, mut call: impl FnMut() -> Result<(), Error>) -> Result<f64, Error> {
+fn fastest<T>(calls: usize, mut call: impl FnMut() -> Result<T, Error>) -> Result<f64, Error> {
     let mut fastest = f64::INFINITY;
     for _ in 0..calls {
         let clock = Stopwatch::start();

@@ -2,9 +2,10 @@
 
 use crate::columns::RowMap;
 use crate::matrix::Matrix;
+use crate::operator::Covariance;
 use crate::solver::{Epoch, Krylov, KrylovSizes};
 use crate::theory::{GradientVariance, Problem, best_step_size, best_step_size_vr_pca};
-use crate::{Covariance, Driver, Error, Limits, Replacement, SolverKind};
+use crate::{Driver, Error, Limits, Replacement, SolverKind};
 
 /// A step size and the rows its finding read.
 #[derive(Clone, Copy, Debug)]

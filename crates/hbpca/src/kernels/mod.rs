@@ -27,8 +27,8 @@ mod x86;
 
 use std::ops::Range;
 
-/// Rows whose sum coarse arithmetic gathers before it is added up in f64.
-pub(crate) const COARSE_ROWS: usize = <f32 as lanes::Arithmetic>::ROWS_IN_SUM;
+/// Rows whose sum single precision gathers before it is added up in f64.
+pub(crate) const SINGLE_ROWS: usize = <f32 as lanes::Arithmetic>::ROWS_IN_SUM;
 
 pub(crate) use csr::{add_csr, dots_csr, sum_csr};
 pub(crate) use dense::{Afterwards, Packing, sum_dense};

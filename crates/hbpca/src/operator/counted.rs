@@ -2,8 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CovarianceOperator, ROW_GRAM_PASSES, RowSpectrum, Rows};
-use crate::{Archive, Block, Error};
+use super::{
+    Capabilities, CovarianceOperator, ExplicitCovariance, ExplicitRowGram, FirstPass, OperatorState,
+    Precision, Product, Products, RowGram, RowSpectrum, Rows, Shape,
+};
+use crate::rounding::RoundingBound;
+use crate::{Block, Error};
 
 /// Rows read so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,98 +50,100 @@ impl<O: CovarianceOperator> Counted<O> {
 
     /// Rows read as a multiple of all n rows.
     pub fn passes(&self) -> f64 {
-        self.read.passes(self.operator.n_rows())
+        self.read.passes(self.n_rows())
     }
 
-    fn count(&mut self, passes: u64) {
-        self.read.rows += passes * self.operator.n_rows() as u64;
+    /// Hands on what a capability that was found gave, and counts the passes it took.
+    fn counting<T>(&mut self, passes: u64, result: Option<Result<T, Error>>) -> Result<T, Error> {
+        let result = result.unwrap_or_else(|| unreachable!("a capability that is offered is there"))?;
+        self.read.rows += passes * self.n_rows() as u64;
         self.read.full_passes += passes;
+        Ok(result)
+    }
+
+    fn inner(&mut self) -> Option<&mut dyn Capabilities> {
+        self.operator.capabilities()
     }
 }
 
 impl<O: CovarianceOperator> CovarianceOperator for Counted<O> {
-    fn dim(&self) -> usize {
-        self.operator.dim()
-    }
-
-    fn n_rows(&self) -> usize {
-        self.operator.n_rows()
-    }
-
-    fn sum_rows(&mut self, rows: Rows<'_>, v: &Block, out: &mut Block) -> Result<(), Error> {
-        self.operator.sum_rows(rows, v, out)?;
-        self.read.rows += rows.count(self.n_rows()) as u64;
-        self.read.full_passes += u64::from(matches!(rows, Rows::All));
-        Ok(())
+    fn shape(&self) -> Shape {
+        self.operator.shape()
     }
 
     fn total_variance(&self) -> f64 {
         self.operator.total_variance()
     }
 
-    fn image_rounding(&self) -> f64 {
-        self.operator.image_rounding()
-    }
-
-    fn first_image(&mut self, x: &mut Block, z: &mut Block) -> Result<(), Error> {
-        self.operator.first_image(x, z)?;
-        self.count(1);
-        Ok(())
-    }
-
-    fn rows_at_hand(&self) -> Option<&[usize]> {
-        self.operator.rows_at_hand()
-    }
-
-    fn coarse_rounding(&self) -> Option<f64> {
-        self.operator.coarse_rounding()
-    }
-
-    fn apply_coarsely(&mut self, v: &Block, out: &mut Block) -> Result<(), Error> {
-        self.operator.apply_coarsely(v, out)?;
-        self.count(1);
-        Ok(())
-    }
-
-    fn apply_row_gram(&mut self, u: &Block, out: &mut Block) -> Result<Option<f64>, Error> {
-        let rounding = self.operator.apply_row_gram(u, out)?;
-        if rounding.is_some() {
-            self.count(ROW_GRAM_PASSES);
-        }
+    fn sum_rows(&mut self, product: Product<'_>, out: &mut Block) -> Result<RoundingBound, Error> {
+        let rounding = self.operator.sum_rows(product, out)?;
+        self.read.rows += product.rows.count(self.n_rows()) as u64;
+        self.read.full_passes += u64::from(matches!(product.rows, Rows::All));
         Ok(rounding)
+    }
+
+    fn capabilities(&mut self) -> Option<&mut dyn Capabilities> {
+        self.inner().is_some().then_some(self as _)
+    }
+}
+
+/// Those of the operator; what reads rows is counted.
+impl<O: CovarianceOperator> Capabilities for Counted<O> {
+    fn single_precision(&mut self) -> bool {
+        self.operator.has_single_precision()
+    }
+    fn resident_rows(&mut self) -> Option<&[usize]> {
+        self.operator.resident_rows()
+    }
+    fn first_pass(&mut self) -> Option<&mut dyn FirstPass> {
+        self.inner()?.first_pass().is_some().then_some(self as _)
+    }
+    fn explicit_covariance(&mut self) -> Option<&mut dyn ExplicitCovariance> {
+        self.inner()?.explicit_covariance().is_some().then_some(self as _)
+    }
+    fn row_gram(&mut self) -> Option<&mut dyn RowGram> {
+        self.inner()?.row_gram().is_some().then_some(self as _)
+    }
+    fn explicit_row_gram(&mut self) -> Option<&mut dyn ExplicitRowGram> {
+        self.inner()?.explicit_row_gram().is_some().then_some(self as _)
+    }
+    fn state(&mut self) -> Option<&mut dyn OperatorState> {
+        self.inner()?.state()
+    }
+}
+
+impl<O: CovarianceOperator> FirstPass for Counted<O> {
+    fn first_image(&mut self, x: &mut Block, z: &mut Block) -> Result<RoundingBound, Error> {
+        let result = self.operator.first_pass().map(|first| first.first_image(x, z));
+        self.counting(1, result)
+    }
+}
+
+impl<O: CovarianceOperator> ExplicitCovariance for Counted<O> {
+    fn covariance(&mut self, precision: Precision, c: &mut Block) -> Result<RoundingBound, Error> {
+        let result = self
+            .inner()
+            .and_then(Capabilities::explicit_covariance)
+            .map(|explicit| explicit.covariance(precision, c));
+        self.counting(1, result)
+    }
+}
+
+impl<O: CovarianceOperator> RowGram for Counted<O> {
+    fn apply_gram(&mut self, u: &Block, out: &mut Block) -> Result<RoundingBound, Error> {
+        let result = self.operator.row_gram().map(|gram| gram.apply_gram(u, out));
+        self.counting(<dyn RowGram>::PASSES, result)
     }
 
     fn combine_rows(&mut self, u: &Block, out: &mut Block) -> Result<(), Error> {
-        self.operator.combine_rows(u, out)?;
-        self.count(1);
-        Ok(())
+        let result = self.operator.row_gram().map(|gram| gram.combine_rows(u, out));
+        self.counting(1, result)
     }
+}
 
-    fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
-        self.operator.archive(archive)
-    }
-
-    fn spectrum_from_rows(&mut self, k: usize) -> Result<Option<RowSpectrum>, Error> {
-        let found = self.operator.spectrum_from_rows(k)?;
-        if found.is_some() {
-            self.count(RowSpectrum::PASSES);
-        }
-        Ok(found)
-    }
-
-    fn passes_to_form(&self) -> u64 {
-        self.operator.passes_to_form()
-    }
-
-    fn form(&mut self, c: &mut Block) -> Result<f64, Error> {
-        let rounding = self.operator.form(c)?;
-        self.count(self.operator.passes_to_form());
-        Ok(rounding)
-    }
-
-    fn form_coarsely(&mut self, c: &mut Block) -> Result<f64, Error> {
-        let rounding = self.operator.form_coarsely(c)?;
-        self.count(self.operator.passes_to_form());
-        Ok(rounding)
+impl<O: CovarianceOperator> ExplicitRowGram for Counted<O> {
+    fn leading(&mut self, k: usize) -> Result<RowSpectrum, Error> {
+        let result = self.operator.explicit_row_gram().map(|gram| gram.leading(k));
+        self.counting(RowSpectrum::PASSES, result)
     }
 }

@@ -2,33 +2,47 @@
 //!
 //! One primitive carries everything: the sum Σ aₗ(aₗᵀV) over all rows or over a batch. [`Covariance`] computes it
 //! from a matrix in memory, [`Streamed`] from rows on disk; [`Counted`] counts the rows read; [`Sharded`] adds up the sums
-//! of many machines.
+//! of many machines. Solvers multiply through [`Products`], whose methods follow from the primitive.
+//!
+//! | folder | what is computed |
+//! |---|---|
+//! | `products/` | Σ aₗ(aₗᵀV), and products with AAᵀ |
+//! | `forming/` | C itself, and AAᵀ itself |
+//! | `streamed/` | the same for rows that are read anew for every product |
+//! | `distributed/` | sums over ranks |
 
-mod communicator;
+mod capabilities;
 mod counted;
-mod form;
-mod fused;
-mod gram;
-mod in_arithmetic;
-mod kept;
-mod row_gram;
-mod sharded;
+mod distributed;
+mod forming;
+mod in_memory;
+mod products;
 mod streamed;
-mod sum;
-mod usual;
 
-pub use communicator::{Communicator, SingleRank, ThreadRank, thread_ranks};
+pub use capabilities::{
+    Capabilities, ExplicitCovariance, ExplicitRowGram, FirstPass, OperatorState, RowGram, RowSpectrum,
+};
 pub use counted::{Counted, RowsRead};
-pub use fused::Covariance;
-pub use gram::RowSpectrum;
-pub use in_arithmetic::ArithmeticChoice;
-pub(crate) use in_arithmetic::InArithmetic;
-pub use sharded::Sharded;
+pub use distributed::{Communicator, Sharded, SingleRank, ThreadRank, thread_ranks};
+pub(crate) use forming::ColumnModes;
+pub use in_memory::Covariance;
+pub use products::Products;
 pub(crate) use streamed::IN_FLIGHT;
 pub use streamed::Streamed;
-pub(crate) use usual::Usual;
 
-use crate::{Archive, Block, Error};
+use serde::{Deserialize, Serialize};
+
+pub use crate::rounding::RoundingBound;
+use crate::{Block, Error};
+
+/// n rows and d columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Observations.
+    pub n: usize,
+    /// Features.
+    pub d: usize,
+}
 
 /// Which rows a sum runs over.
 #[derive(Clone, Copy, Debug)]
@@ -49,172 +63,117 @@ impl Rows<'_> {
     }
 }
 
-/// How often a product with G reads every row.
-pub(crate) const ROW_GRAM_PASSES: u64 = 2;
+/// The numbers that rows are multiplied in. Sums over many rows are f64 either way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// f32, where the operator [has such products](Capabilities::single_precision); else f64.
+    Single,
+    /// f64.
+    Double,
+}
 
-/// Unit vectors multiplied at a time where C is formed by products.
-const UNITS: usize = 32;
+/// The precisions that a fit may use for f32 rows. f64 rows are multiplied in f64 whatever is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PrecisionChoice {
+    /// Single precision while that is exact enough, double for the last passes.
+    #[default]
+    Auto,
+    /// Single precision for every full pass: the certificate counts its rounding, of which the bound is about 1e-5 of the total
+    /// variance.
+    Single,
+    /// Double precision throughout.
+    Double,
+}
+
+impl PrecisionChoice {
+    /// What is really used where `asked` is asked for.
+    fn resolve(self, asked: Precision) -> Precision {
+        match self {
+            Self::Auto => asked,
+            Self::Single => Precision::Single,
+            Self::Double => Precision::Double,
+        }
+    }
+}
+
+/// One product Σ aₗ(aₗᵀV).
+#[derive(Clone, Copy, Debug)]
+pub struct Product<'a> {
+    /// The rows that are summed over.
+    pub rows: Rows<'a>,
+    /// The numbers that they are multiplied in, as a wish.
+    pub precision: Precision,
+    /// V, d×p.
+    pub v: &'a Block,
+}
 
 /// A covariance matrix known through its products with blocks of vectors.
 ///
-/// Only [`sum_rows`](Self::sum_rows) and three numbers are needed; the rest follows. A solver that works on this
-/// trait works on any storage.
+/// Three methods are needed. A solver that works on this trait works on any storage:
+///
+/// ```
+/// use hbpca::operator::{CovarianceOperator, Product, RoundingBound, Shape};
+/// use hbpca::{Block, Error, FitConfig, Outcome};
+///
+/// /// C = diag(9, 4, 1), as if of 100 rows.
+/// struct Diagonal;
+///
+/// impl CovarianceOperator for Diagonal {
+///     fn shape(&self) -> Shape {
+///         Shape { n: 100, d: 3 }
+///     }
+///     fn total_variance(&self) -> f64 {
+///         14.0
+///     }
+///     fn sum_rows(&mut self, product: Product<'_>, out: &mut Block) -> Result<RoundingBound, Error> {
+///         out.copy_from(product.v);
+///         let n = product.rows.count(100) as f64;
+///         out.values_mut().iter_mut().enumerate().for_each(|(i, x)| *x *= n * [9.0, 4.0, 1.0][i / product.v.p()]);
+///         Ok(RoundingBound::new(2.0 * f64::EPSILON * 9.0))
+///     }
+/// }
+///
+/// let fit = FitConfig { k: 2, ..FitConfig::default() }.fit_operator(&mut Diagonal)?;
+/// assert_eq!(fit.outcome, Outcome::Converged);
+/// assert!((fit.model.eigenvalues()[1] - 4.0).abs() < 1e-9);
+/// # Ok::<(), hbpca::Error>(())
+/// ```
 pub trait CovarianceOperator {
-    /// d, the number of features.
-    fn dim(&self) -> usize;
-
-    /// n, the number of observations.
-    fn n_rows(&self) -> usize;
-
-    /// `out` ← Σ aₗ(aₗᵀV) over `rows`, reading each row once. `out` takes the shape of `v`.
-    fn sum_rows(&mut self, rows: Rows<'_>, v: &Block, out: &mut Block) -> Result<(), Error>;
+    /// n and d.
+    fn shape(&self) -> Shape;
 
     /// Trace of C, the sum of all its eigenvalues.
     fn total_variance(&self) -> f64;
 
-    /// A bound on ‖fl(Cv) − Cv‖ for a unit vector v, as the images computed last have it.
-    fn image_rounding(&self) -> f64;
+    /// `out` ← Σ aₗ(aₗᵀV) over some rows, reading each of them once. `out` takes the shape of V. Returns how far the mean over
+    /// these rows, the image of V, is off by rounding.
+    fn sum_rows(&mut self, product: Product<'_>, out: &mut Block) -> Result<RoundingBound, Error>;
 
-    /// `out` ← CV: one full pass.
-    fn apply(&mut self, v: &Block, out: &mut Block) -> Result<(), Error> {
-        self.sum_rows(Rows::All, v, out)?;
-        out.scale(1.0 / self.n_rows() as f64);
-        Ok(())
-    }
-
-    /// `out` ← C_S V with C_S = (1/|S|)Σ_{l∈S} aₗaₗᵀ.
-    fn apply_batch(&mut self, rows: &[usize], v: &Block, out: &mut Block) -> Result<(), Error> {
-        self.sum_rows(Rows::Batch(rows), v, out)?;
-        out.scale(1.0 / rows.len().max(1) as f64); // an empty sum stays zero
-        Ok(())
-    }
-
-    /// `z` ← CX for an orthonormal basis X of a space that is a guess anyway: one full pass. An operator that learns about its
-    /// columns in its first pass may hand back another orthonormal basis X, of as many vectors, that is as good a guess.
-    fn first_image(&mut self, x: &mut Block, z: &mut Block) -> Result<(), Error> {
-        self.apply(x, z)
-    }
-
-    /// The rows, ascending, that mini-batches should be drawn from since others are dear; nothing where all cost the same.
-    fn rows_at_hand(&self) -> Option<&[usize]> {
+    /// What it can do beyond products. A wrapper that changes nothing of this hands on the operator's own.
+    fn capabilities(&mut self) -> Option<&mut dyn Capabilities> {
         None
     }
-
-    /// A bound on ‖fl(Cv) − Cv‖ for a unit vector v in the operator's cheaper arithmetic, where it has one.
-    fn coarse_rounding(&self) -> Option<f64> {
-        None
-    }
-
-    /// `out` ← CV in the cheaper arithmetic: one full pass.
-    fn apply_coarsely(&mut self, v: &Block, out: &mut Block) -> Result<(), Error> {
-        self.apply(v, out)
-    }
-
-    /// `out` ← GU in the cheaper arithmetic, for G = (1/n)AAᵀ and U n×p: two full passes, for AᵀU and for A(AᵀU).
-    /// G has the eigenvalues of C, and vectors as long as there are rows. Returns a bound on ‖fl(Gu) − Gu‖ for a unit vector u, or nothing
-    /// where the operator has no such products.
-    fn apply_row_gram(&mut self, _u: &Block, _out: &mut Block) -> Result<Option<f64>, Error> {
-        Ok(None)
-    }
-
-    /// `out` ← AᵀU in the cheaper arithmetic: one full pass. It points along eigenvectors of C for those U of G. An operator without
-    /// [`apply_row_gram`](Self::apply_row_gram) refuses.
-    fn combine_rows(&mut self, _u: &Block, _out: &mut Block) -> Result<(), Error> {
-        Err(no_row_gram())
-    }
-
-    /// Walks over what it remembers between products and what later products depend on, for a checkpoint: rows drawn into
-    /// memory, the position of a generator. An operator that only reads the data remembers nothing.
-    fn archive(&mut self, _archive: &mut Archive<'_>) -> Result<(), Error> {
-        Ok(())
-    }
-
-    /// The k leading eigenvectors of C, and all its eigenvalues but zeros, from AAᵀ, where that is the smaller matrix and the
-    /// operator can form it. Reads every row [twice](RowSpectrum::PASSES).
-    fn spectrum_from_rows(&mut self, _k: usize) -> Result<Option<RowSpectrum>, Error> {
-        Ok(None)
-    }
-
-    /// Full passes that [`form`](Self::form) reads.
-    fn passes_to_form(&self) -> u64 {
-        self.dim().div_ceil(UNITS) as u64
-    }
-
-    /// `c` ← C itself, d×d; returns a bound on ‖fl(C) − C‖. Without a better way, by products with unit vectors: d/32 passes.
-    fn form(&mut self, c: &mut Block) -> Result<f64, Error> {
-        let d = self.dim();
-        *c = Block::zeros(d, d);
-        let mut image = Block::zeros(d, UNITS.min(d));
-        for from in (0..d).step_by(UNITS) {
-            let units = Block::unit_columns(d, from, UNITS.min(d - from));
-            self.apply(&units, &mut image)?;
-            for j in 0..d {
-                for i in 0..units.p() {
-                    c.values_mut()[j * d + from + i] = image.get(j, i);
-                }
-            }
-        }
-        Ok(self.image_rounding())
-    }
-
-    /// `c` ← C in the operator's cheaper arithmetic where it has one, in as many passes; returns a bound on ‖fl(C) − C‖.
-    fn form_coarsely(&mut self, c: &mut Block) -> Result<f64, Error> {
-        self.form(c)
-    }
-}
-
-/// What is said to who asks for AᵀU where there are no products with G.
-fn no_row_gram() -> Error {
-    Error::parameter("operator", "C alone", "it has no products with AAᵀ, as apply_row_gram tells; work on C")
 }
 
 impl<O: CovarianceOperator + ?Sized> CovarianceOperator for &mut O {
-    fn dim(&self) -> usize {
-        (**self).dim()
-    }
-    fn n_rows(&self) -> usize {
-        (**self).n_rows()
-    }
-    fn sum_rows(&mut self, rows: Rows<'_>, v: &Block, out: &mut Block) -> Result<(), Error> {
-        (**self).sum_rows(rows, v, out)
+    fn shape(&self) -> Shape {
+        (**self).shape()
     }
     fn total_variance(&self) -> f64 {
         (**self).total_variance()
     }
-    fn image_rounding(&self) -> f64 {
-        (**self).image_rounding()
+    fn sum_rows(&mut self, product: Product<'_>, out: &mut Block) -> Result<RoundingBound, Error> {
+        (**self).sum_rows(product, out)
     }
-    fn first_image(&mut self, x: &mut Block, z: &mut Block) -> Result<(), Error> {
-        (**self).first_image(x, z)
+    fn capabilities(&mut self) -> Option<&mut dyn Capabilities> {
+        (**self).capabilities()
     }
-    fn rows_at_hand(&self) -> Option<&[usize]> {
-        (**self).rows_at_hand()
-    }
-    fn coarse_rounding(&self) -> Option<f64> {
-        (**self).coarse_rounding()
-    }
-    fn apply_coarsely(&mut self, v: &Block, out: &mut Block) -> Result<(), Error> {
-        (**self).apply_coarsely(v, out)
-    }
-    fn apply_row_gram(&mut self, u: &Block, out: &mut Block) -> Result<Option<f64>, Error> {
-        (**self).apply_row_gram(u, out)
-    }
-    fn combine_rows(&mut self, u: &Block, out: &mut Block) -> Result<(), Error> {
-        (**self).combine_rows(u, out)
-    }
-    fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
-        (**self).archive(archive)
-    }
-    fn spectrum_from_rows(&mut self, k: usize) -> Result<Option<RowSpectrum>, Error> {
-        (**self).spectrum_from_rows(k)
-    }
-    fn passes_to_form(&self) -> u64 {
-        (**self).passes_to_form()
-    }
-    fn form(&mut self, c: &mut Block) -> Result<f64, Error> {
-        (**self).form(c)
-    }
-    fn form_coarsely(&mut self, c: &mut Block) -> Result<f64, Error> {
-        (**self).form_coarsely(c)
+}
+
+/// Gives `block` the shape d×p, keeping its memory when it fits.
+fn reshape(block: &mut Block, d: usize, p: usize) {
+    if (block.d(), block.p()) != (d, p) {
+        *block = Block::zeros(d, p);
     }
 }

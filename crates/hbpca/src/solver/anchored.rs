@@ -28,7 +28,9 @@ use crate::linalg::{
     Tall, add_product, beside, gram, orthonormal_complement, product, project_out, random_complement,
     small_eigen, view,
 };
-use crate::{Archive, Block, CovarianceOperator, Error, Replacement, Sampler};
+use crate::operator::{CovarianceOperator, Products};
+use crate::rounding::RoundingBound;
+use crate::{Archive, Block, Error, Replacement, Sampler};
 
 /// Products with the start sample.
 const START_PRODUCTS: usize = 3;
@@ -184,10 +186,11 @@ impl Anchored {
         let (d, p) = (operator.dim(), self.sizes.block);
         let random = random_complement(Tall::empty(d).view(), p, self.seed)?;
         let mut x = random.clone();
-        let none_at_hand = operator.rows_at_hand().is_some_and(<[usize]>::is_empty);
-        if self.sizes.start_rows > 0 && !none_at_hand {
-            let pool = operator.rows_at_hand().or(self.pool.as_deref());
-            let n = pool.map_or(operator.n_rows(), <[usize]>::len);
+        let none_resident = operator.resident_rows().is_some_and(<[usize]>::is_empty);
+        if self.sizes.start_rows > 0 && !none_resident {
+            let n_rows = operator.n_rows();
+            let pool = operator.resident_rows().or(self.pool.as_deref());
+            let n = pool.map_or(n_rows, <[usize]>::len);
             let count = self.sizes.start_rows.min(n);
             let drawn = Sampler::new(n, count, Replacement::Without, self.seed)?.draw().to_vec();
             let rows = pooled(pool, &drawn);
@@ -195,7 +198,7 @@ impl Anchored {
             sample.reserve((START_PRODUCTS * p).min(d));
             for _ in 0..START_PRODUCTS {
                 operator.apply_batch(&rows, &x, &mut z)?;
-                sample.append(&x, &z, 0.0)?;
+                sample.append(&x, &z, RoundingBound::default())?;
                 x = orthonormal_complement(z.clone(), sample.q.view())?;
                 if x.p() == 0 {
                     break;
@@ -238,10 +241,10 @@ impl Anchored {
         Ok(w)
     }
 
-    /// The next mini-batch: from the rows that the operator has at hand, else from the pool, else from all rows. Nothing where
-    /// an operator whose rows are dear has none at hand.
-    fn draw(&mut self, operator: &dyn CovarianceOperator) -> Option<Vec<usize>> {
-        let pool = operator.rows_at_hand().or(self.pool.as_deref());
+    /// The next mini-batch: from the resident rows of the operator, else from the pool, else from all rows. Nothing where
+    /// an operator that keeps rows in memory has none yet.
+    fn draw(&mut self, operator: &mut dyn CovarianceOperator) -> Option<Vec<usize>> {
+        let pool = operator.resident_rows().or(self.pool.as_deref());
         if let Some(pool) = pool {
             if pool.is_empty() {
                 return None;
@@ -328,12 +331,11 @@ impl Solver for Anchored {
             // Anchors, a block, and the residuals of the k pairs beside it.
             self.basis.reserve((self.sizes.anchors + self.sizes.block + self.k).min(x.d()));
             let mut z = Block::zeros(x.d(), x.p());
-            if self.basis.len() == 0 {
-                operator.first_image(&mut x, &mut z)?; // 1
-            } else {
-                operator.apply(&x, &mut z)?; // 1
-            }
-            self.basis.append(&x, &z, operator.image_rounding())?; // 2
+            let rounding = match operator.first_pass() {
+                Some(first) => first.first_image(&mut x, &mut z)?, // 1
+                None => operator.apply(&x, &mut z)?,               // 1
+            };
+            self.basis.append(&x, &z, rounding)?; // 2
         }
         (self.vectors, self.images) = self.basis.best(self.k);
         super::sort_descending(&mut self.vectors, &mut self.images);
@@ -392,14 +394,17 @@ impl Solver for Anchored {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Covariance, Dense, Epoch, FixedMomentum, Matrix, Preprocessing, Start, VrHbPower};
+    use crate::operator::Covariance;
+    use crate::policy::{FixedMomentum, Start};
+    use crate::solver::{Epoch, VrHbPower};
+    use crate::{Dense, Matrix, Preprocessing};
 
     /// Makes w the only anchor.
     fn anchor_at(anchored: &mut Anchored, operator: &mut dyn CovarianceOperator, w: &Block) {
         let mut image = Block::zeros(0, 0);
-        operator.apply(w, &mut image).unwrap();
+        let rounding = operator.apply(w, &mut image).unwrap();
         anchored.basis = RitzBasis::empty(w.d());
-        anchored.basis.append(w, &image, operator.image_rounding()).unwrap();
+        anchored.basis.append(w, &image, rounding).unwrap();
     }
 
     #[test]

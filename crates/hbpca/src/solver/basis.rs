@@ -14,8 +14,9 @@
 use faer::{Mat, MatRef};
 
 use crate::linalg::{Tall, gram, product, small_eigen, view};
-use crate::rounding::rounding_of_sum;
-use crate::{Archive, Block, CovarianceOperator, Error};
+use crate::operator::{CovarianceOperator, Products};
+use crate::rounding::{RoundingBound, rounding_of_sum};
+use crate::{Archive, Block, Error};
 
 /// Q, CQ and H = QᵀCQ.
 #[derive(Clone, Debug)]
@@ -57,7 +58,12 @@ impl RitzBasis {
     }
 
     /// Appends X with its image Z = CX, each column's error at most `image_rounding`, and solves the small problem.
-    pub(super) fn append(&mut self, x: &Block, z: &Block, image_rounding: f64) -> Result<(), Error> {
+    pub(super) fn append(
+        &mut self,
+        x: &Block,
+        z: &Block,
+        image_rounding: RoundingBound,
+    ) -> Result<(), Error> {
         let (a, p) = (self.len(), x.p());
         let (cross, corner) = (gram(self.q.view(), view(z)), gram(view(x), view(z)));
         let h = Mat::from_fn(a + p, a + p, |i, j| match (i < a, j < a) {
@@ -69,7 +75,7 @@ impl RitzBasis {
         self.q.append(x);
         self.cq.append(z);
         self.h = h;
-        self.error = self.error.hypot((p as f64).sqrt() * image_rounding);
+        self.error = self.error.hypot((p as f64).sqrt() * image_rounding.of_image());
         (self.theta, self.s) = small_eigen(&self.h)?;
         Ok(())
     }
@@ -122,8 +128,8 @@ impl RitzBasis {
     /// Computes the images anew: one pass, and all rounding gathered so far is gone.
     pub(super) fn refresh(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         let (q, mut z) = (self.q.to_block(), Block::zeros(0, 0));
-        operator.apply(&q, &mut z)?;
+        let rounding = operator.apply(&q, &mut z)?;
         *self = Self::empty(operator.dim());
-        self.append(&q, &z, operator.image_rounding())
+        self.append(&q, &z, rounding)
     }
 }

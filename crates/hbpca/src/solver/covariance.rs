@@ -28,11 +28,12 @@ use crate::certificate::{Next, ritz_values};
 use crate::linalg::{
     Reduced, beside, gram_of_blocks, product_of_block, random_complement, residual_norms, small_eigen, view,
 };
+use crate::operator::{CovarianceOperator, Precision, Products, RowSpectrum};
 use crate::rounding::rounding_of_sum;
-use crate::{Archive, Block, CovarianceOperator, Error, RowSpectrum};
+use crate::{Archive, Block, Error};
 
 /// The least tolerance for which C is formed in cheaper arithmetic: what f32 leaves of an eigenvector is rarely below its own unit.
-const LEAST_COARSE_TOL: f64 = f32::EPSILON as f64;
+const LEAST_SINGLE_TOL: f64 = f32::EPSILON as f64;
 /// How much of the tolerance the decomposition of C may use up, and rounding of which nothing but a bound is known.
 const SHARE_OF_TOL: f64 = 0.01;
 /// Passes of an attempt in cheaper arithmetic that fails: C, what it is worth, and C again.
@@ -55,7 +56,7 @@ pub struct CovarianceSolver {
     /// Seed of the probes.
     seed: u64,
     /// Whether the next look tries the operator's cheaper arithmetic.
-    coarse: bool,
+    single: bool,
     /// Whether the pairs are those of a C in cheaper arithmetic, with measured rounding.
     measured: bool,
 }
@@ -75,7 +76,7 @@ impl CovarianceSolver {
             max_passes: f64::INFINITY,
             tol: 0.0,
             seed: 0,
-            coarse: false,
+            single: false,
             measured: false,
         })
     }
@@ -87,22 +88,22 @@ impl CovarianceSolver {
     }
 
     /// Whether limits have room for an attempt in cheaper arithmetic, and k of d columns leave a gain after measuring it.
-    pub(crate) fn tries_coarsely(d: usize, k: usize, tol: f64, max_passes: f64) -> bool {
-        tol >= LEAST_COARSE_TOL && max_passes >= PASSES_OF_ATTEMPT && gains_coarsely(d, k)
+    pub(crate) fn tries_single(d: usize, k: usize, tol: f64, max_passes: f64) -> bool {
+        tol >= LEAST_SINGLE_TOL && max_passes >= PASSES_OF_ATTEMPT && gains_from_single(d, k)
     }
 
     /// Residuals of `tol`·θ₁ are enough: tries the operator's cheaper arithmetic first where it can be hoped to reach that; `seed`
     /// is that of the probes which then measure its rounding.
     #[must_use]
     pub fn aiming_at(self, tol: f64, seed: u64) -> Self {
-        let coarse = tol >= LEAST_COARSE_TOL && gains_coarsely(self.vectors.d(), self.k);
-        Self { tol, seed, coarse, ..self }
+        let single = tol >= LEAST_SINGLE_TOL && gains_from_single(self.vectors.d(), self.k);
+        Self { tol, seed, single, ..self }
     }
 }
 
 /// Cheaper arithmetic saves about a quarter of d multiply-adds an entry, of full speed, and measuring what it is worth takes two
 /// for each vector, at half that speed or less where rows are short; rows of a few registers gain nothing.
-fn gains_coarsely(d: usize, k: usize) -> bool {
+fn gains_from_single(d: usize, k: usize) -> bool {
     d >= 100 && d >= 16 * k.min(PROBES)
 }
 
@@ -112,13 +113,13 @@ impl CovarianceSolver {
         let (k, d) = (self.k, operator.dim());
         let fill = random_complement(view(&found.vectors), k - found.vectors.p(), 0)?; // of eigenvalue zero
         let basis = beside(&found.vectors, &fill);
-        operator.apply(&basis, &mut self.images)?;
+        let rounding = operator.apply(&basis, &mut self.images)?;
         let (_, turn) = small_eigen(&gram_of_blocks(&basis, &self.images))?;
         self.vectors = product_of_block(&basis, turn.as_ref());
         self.images = product_of_block(&self.images, turn.as_ref());
         super::sort_descending(&mut self.vectors, &mut self.images);
         self.passes = RowSpectrum::PASSES + 1;
-        self.image_error = operator.image_rounding();
+        self.image_error = rounding.of_image();
         // As for C below, with sums over d columns and an eigen-solve of n rows; rotating images rounds once more.
         self.image_error += rounding_of_sum(k) * operator.total_variance();
         let rounding = rounding_of_sum(d) + 2.0 * rounding_of_sum(operator.n_rows());
@@ -166,17 +167,17 @@ impl CovarianceSolver {
         let (d, k, trace) = (operator.dim(), self.k, operator.total_variance());
         let mut exact = Block::zeros(d, k.min(PROBES));
         if k <= PROBES {
-            operator.apply(&self.vectors, &mut exact)?;
+            let rounding = operator.apply(&self.vectors, &mut exact)?;
             let (_, turn) = small_eigen(&gram_of_blocks(&self.vectors, &exact))?;
             self.vectors = product_of_block(&self.vectors, turn.as_ref());
             self.images = product_of_block(&exact, turn.as_ref());
             super::sort_descending(&mut self.vectors, &mut self.images);
-            self.image_error = operator.image_rounding() + rounding_of_sum(k) * trace;
+            self.image_error = rounding.of_image() + rounding_of_sum(k) * trace;
         } else {
             let probes = Probes::of(&self.vectors, self.seed);
-            operator.apply(&probes.combined, &mut exact)?;
+            let rounding = operator.apply(&probes.combined, &mut exact)?;
             let combining = 2.0 * rounding_of_sum(k) * trace;
-            let off = probes.bound(&self.images, exact, operator.image_rounding() + combining);
+            let off = probes.bound(&self.images, exact, rounding.of_image() + combining);
             self.image_error = off + rounding_of_sum(d) * trace;
         }
         Ok(())
@@ -209,14 +210,16 @@ impl Solver for CovarianceSolver {
         let (d, k) = (operator.dim(), self.k);
         self.measured = false;
         if self.max_passes >= (RowSpectrum::PASSES + 1) as f64
-            && let Some(found) = operator.spectrum_from_rows(k)?
+            && let Some(gram) = operator.explicit_row_gram()
         {
+            let found = gram.leading(k)?;
             return self.take(&found, operator);
         }
         let mut c = Block::zeros(0, 0);
         // 1
-        let coarse = self.coarse && self.max_passes >= PASSES_OF_ATTEMPT;
-        let rounding = if coarse { operator.form_coarsely(&mut c)? } else { operator.form(&mut c)? };
+        let single = self.single && self.max_passes >= PASSES_OF_ATTEMPT;
+        let precision = if single { Precision::Single } else { Precision::Double };
+        let rounding = operator.form(precision, &mut c)?.of_image();
         self.passes = operator.passes_to_form();
         let trace = operator.total_variance();
         // ‖C‖_F ≤ trace C bounds the rounding of the small product; both eigen-solves are backward stable with the same size.
@@ -226,7 +229,7 @@ impl Solver for CovarianceSolver {
             self.pairs_from_reduction(c, trace, self.image_error)?;
         }
         let enough = SHARE_OF_TOL * self.tol * ritz_values(&self.vectors, &self.images)[0];
-        if coarse && rounding > operator.image_rounding().max(enough) {
+        if single && rounding > enough {
             self.measured = true;
             self.measure(operator)?;
         }
@@ -252,7 +255,7 @@ impl Solver for CovarianceSolver {
 
     /// Asked for more than the last look gave: full arithmetic.
     fn step(&mut self, _operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        self.coarse = false;
+        self.single = false;
         Ok(())
     }
 
@@ -266,7 +269,7 @@ impl Solver for CovarianceSolver {
         archive.number("image_error", &mut self.image_error)?;
         archive.part("next", |archive| self.next.archive(archive))?;
         archive.count("passes", &mut self.passes)?;
-        archive.flag("coarse", &mut self.coarse)?;
+        archive.flag("single", &mut self.single)?;
         archive.flag("measured", &mut self.measured)
     }
 }

@@ -24,11 +24,12 @@ use super::{Outlook, Pairs, Solver};
 use crate::block::largest;
 use crate::certificate::Next;
 use crate::linalg::{Tall, beside, orthonormal_complement, random_complement, view};
-use crate::operator::ROW_GRAM_PASSES;
-use crate::{Archive, Block, CovarianceOperator, Error};
+use crate::operator::{CovarianceOperator, Precision, Products, RowGram};
+use crate::rounding::RoundingBound;
+use crate::{Archive, Block, Error};
 
-/// Residuals below this, relative to θ₁, are not sought in coarse arithmetic.
-const COARSE_FLOOR: f64 = 8.0 * f32::EPSILON as f64;
+/// Residuals below this, relative to θ₁, are not sought in single precision.
+const SINGLE_FLOOR: f64 = 8.0 * f32::EPSILON as f64;
 
 /// The k leading eigenvectors from a block Krylov space.
 #[derive(Clone, Debug)]
@@ -42,8 +43,8 @@ pub struct Krylov {
     basis: Lanczos,
     /// Z = CX, or GX.
     z: Block,
-    /// Whether the operator's cheaper arithmetic still serves.
-    coarse: bool,
+    /// Whether single precision still serves.
+    single: bool,
     /// Whether the last look computed images anew, so that only new directions can help.
     fresh: bool,
     /// θ_{k+1}, with what it may be blurred by, where only k vectors have fresh images.
@@ -85,7 +86,7 @@ impl Krylov {
             of_rows: false,
             basis,
             z: Block::zeros(d, 0),
-            coarse: true,
+            single: true,
             fresh: false,
             beyond: None,
             formed: None,
@@ -113,12 +114,12 @@ impl Krylov {
 
     /// Whether what is left to see lies below the rounding of the relation: fresher images must tell.
     fn needs_refresh(&self) -> bool {
-        // Coarse rounding is far below its bound: what it really spoils are the last digits of f32.
-        let bound = if self.coarse { self.blur() } else { self.basis.image_error() };
+        // The rounding of single precision is far below its bound: what it really spoils are the last digits of f32.
+        let bound = if self.single { self.blur() } else { self.basis.image_error() };
         self.basis.len() > 0 && !self.fresh && !self.searches() && self.residual() <= bound
     }
 
-    /// How many Ritz vectors to compute the images of: a block, and all that coarse arithmetic could not tell from the k-th.
+    /// How many Ritz vectors to compute the images of: a block, and all that single precision could not tell from the k-th.
     fn worth_keeping(&self) -> usize {
         let theta = &self.basis.theta;
         let blurred = theta.get(self.k - 1).map_or(0.0, |last| last - 2.0 * self.blur());
@@ -126,9 +127,9 @@ impl Krylov {
         self.sizes.block.max(alike)
     }
 
-    /// What coarse arithmetic spoils of a Ritz value.
+    /// What single precision spoils of a Ritz value.
     fn blur(&self) -> f64 {
-        COARSE_FLOOR * self.basis.theta.first().copied().unwrap_or(0.0)
+        SINGLE_FLOOR * self.basis.theta.first().copied().unwrap_or(0.0)
     }
 
     /// What is known of λ_{k+1}.
@@ -165,37 +166,29 @@ impl Krylov {
     }
 
     /// Z ← CX or GX. Returns a bound on its rounding.
-    fn multiply(&mut self, operator: &mut dyn CovarianceOperator) -> Result<f64, Error> {
+    fn multiply(&mut self, operator: &mut dyn CovarianceOperator) -> Result<RoundingBound, Error> {
         if self.of_rows {
-            if let Some(rounding) = operator.apply_row_gram(&self.basis.x, &mut self.z)? {
-                return Ok(rounding);
+            if let Some(gram) = operator.row_gram() {
+                return gram.apply_gram(&self.basis.x, &mut self.z);
             }
-            // An operator that has no such products says so at the first one.
+            // An operator without such products has none at the first one either.
             self.basis = random_start(self.d, self.sizes.block, self.seed)?;
             self.of_rows = false;
         }
-        Ok(match operator.coarse_rounding() {
-            None if self.basis.len() == 0 => {
-                operator.first_image(&mut self.basis.x, &mut self.z)?;
-                self.coarse = operator.coarse_rounding().is_some();
-                operator.image_rounding()
-            }
-            Some(rounding) if self.coarse => {
-                operator.apply_coarsely(&self.basis.x, &mut self.z)?;
-                rounding
-            }
-            _ => {
-                self.coarse = false;
-                operator.apply(&self.basis.x, &mut self.z)?;
-                operator.image_rounding()
-            }
-        })
+        if let Some(first) = operator.first_pass() {
+            let rounding = first.first_image(&mut self.basis.x, &mut self.z)?;
+            self.single &= operator.has_single_precision();
+            return Ok(rounding);
+        }
+        self.single &= operator.has_single_precision();
+        let precision = if self.single { Precision::Single } else { Precision::Double };
+        operator.apply_in(precision, &self.basis.x, &mut self.z)
     }
 
     /// Takes the best Ritz vectors for the basis, with images computed anew in f64.
     fn refresh(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         self.beyond = self.basis.theta.get(self.k).map(|next| next + self.blur()).or(self.beyond);
-        (self.coarse, self.fresh) = (false, true);
+        (self.single, self.fresh) = (false, true);
         self.z = Block::zeros(self.d, 0);
         let (theta, count) = (self.basis.theta.clone(), self.worth_keeping());
         let mut vectors = self.basis.restart(count);
@@ -204,19 +197,20 @@ impl Krylov {
             let rows = operator.n_rows() as f64;
             vectors.scale_columns(|c| if theta[c] > 0.0 { (rows * theta[c]).sqrt().recip() } else { 0.0 });
             let mut combined = Block::zeros(self.d, vectors.p());
-            operator.combine_rows(&vectors, &mut combined)?;
+            let Some(gram) = operator.row_gram() else { unreachable!("the basis is one of G") };
+            gram.combine_rows(&vectors, &mut combined)?;
             vectors = combined;
         }
         let upright = Upright::new(vectors, self.seed ^ self.steps)?;
         let mut images = Block::zeros(self.d, upright.v.p());
-        operator.apply(&upright.v, &mut images)?;
-        self.basis.refresh(upright, images, self.k, operator.image_rounding())
+        let rounding = operator.apply(&upright.v, &mut images)?;
+        self.basis.refresh(upright, images, self.k, rounding)
     }
 
     /// Room for the basis and the block that follows it; in f32 where the images are no better and the vectors are long.
     fn settle_memory(&mut self) {
         let most = self.sizes.memory + self.sizes.block;
-        if self.coarse && self.basis.x.d() >= LONG {
+        if self.single && self.basis.x.d() >= LONG {
             self.basis.reserve_in_single(most);
         } else {
             self.basis.reserve(most);
@@ -261,7 +255,7 @@ impl Solver for Krylov {
     fn outlook(&self) -> Option<Outlook> {
         let theta = self.basis.theta.first().copied().unwrap_or(0.0);
         let (residual, image_error) = (self.residual(), self.basis.image_error());
-        Some(Outlook { theta, residual, image_error, clears_up: self.coarse || self.needs_refresh() })
+        Some(Outlook { theta, residual, image_error, clears_up: self.single || self.needs_refresh() })
     }
 
     fn form_pairs(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
@@ -319,7 +313,7 @@ impl Solver for Krylov {
 
     fn passes_ahead(&self, _n_rows: usize) -> f64 {
         // Vectors of G are combined to those of C, which need images.
-        if self.of_rows { ROW_GRAM_PASSES as f64 + 1.0 + 1.0 } else { 1.0 }
+        if self.of_rows { <dyn RowGram>::PASSES as f64 + 1.0 + 1.0 } else { 1.0 }
     }
 
     fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
@@ -346,7 +340,7 @@ impl Solver for Krylov {
             "is not between 1 and the length of a vector",
         )?;
         archive.check("memory", self.sizes.memory <= length, "is more than a vector is long")?;
-        archive.flag("coarse", &mut self.coarse)?;
+        archive.flag("single", &mut self.single)?;
         archive.flag("fresh", &mut self.fresh)?;
         archive.optional("beyond", &mut self.beyond)?;
         archive.count("steps", &mut self.steps)?;

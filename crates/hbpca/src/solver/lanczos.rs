@@ -20,7 +20,7 @@ use crate::linalg::{
     Kept, Left, Tall, add_product_of_block, beside, gram_of_blocks, orthonormal_complement, product_of_block,
     random_complement, residual_norms, rounding_of_gram, small_eigen, turn_block, view,
 };
-use crate::rounding::rounding_of_sum;
+use crate::rounding::{RoundingBound, rounding_of_sum};
 use crate::{Archive, Block, Error};
 
 /// Q, H, X and B.
@@ -115,7 +115,7 @@ impl Lanczos {
     pub(super) fn expand(
         &mut self,
         z: &Block,
-        image_rounding: f64,
+        image_rounding: RoundingBound,
         unit: f64,
         width: usize,
         seed: u64,
@@ -176,11 +176,11 @@ impl Lanczos {
     }
 
     /// Adds the rounding of `p` columns that joined, whose images have the given one.
-    fn count_error(&mut self, p: usize, image_rounding: f64) {
+    fn count_error(&mut self, p: usize, image_rounding: RoundingBound) {
         // p columns of Z, of length θ₁ at most, were split along a + p directions: every coefficient is a rounded dot.
         let coefficients = ((p * (self.len() + self.x.p())) as f64).sqrt();
         let splitting = coefficients * self.q.coarseness() * rounding_of_gram(self.x.d()) * self.largest();
-        self.error = self.error.hypot((p as f64).sqrt() * image_rounding).hypot(splitting);
+        self.error = self.error.hypot((p as f64).sqrt() * image_rounding.of_image()).hypot(splitting);
     }
 
     fn largest(&self) -> f64 {
@@ -263,7 +263,7 @@ impl Lanczos {
         upright: Upright,
         mut z: Block,
         k: usize,
-        image_rounding: f64,
+        image_rounding: RoundingBound,
     ) -> Result<(), Error> {
         let Upright { mut v, turn, lengthened } = upright;
         (self.q, self.x) = (Kept::with_room(v.d(), 0, false), Block::zeros(v.d(), 0));
@@ -279,7 +279,7 @@ impl Lanczos {
         super::sort_descending(&mut v, &mut z);
         self.fresh = Some(Fresh { wanted: [v, z], others });
         self.error = 0.0;
-        self.count_error(a, lengthened * image_rounding);
+        self.count_error(a, RoundingBound::new(lengthened * image_rounding.of_image()));
         Ok(())
     }
 

@@ -31,8 +31,12 @@ pub use vr_hb_power::{Epoch, VrHbPower};
 pub use vr_pca::VrPca;
 pub use vr_power_m::VrPowerM;
 
-use crate::certificate::{Next, Pairs};
-use crate::{Archive, Block, CovarianceOperator, Error};
+pub use crate::certificate::Pairs;
+pub use crate::policy::{AdaptiveMomentum, FixedMomentum, Momentum, OracleMomentum, SecondEigenvalue, Start};
+
+use crate::certificate::Next;
+use crate::operator::CovarianceOperator;
+use crate::{Archive, Block, Error};
 
 /// What a solver knows of its pairs before it forms them.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -186,7 +190,7 @@ fn check_components(k: usize, d: usize) -> Result<(), Error> {
 /// Start vectors have d finite coordinates and are not zero.
 fn check_start(start: &Block, d: usize) -> Result<(), Error> {
     for c in 0..start.p() {
-        crate::Start::Given(Block::from_vector(start.column(c))).vector(d)?;
+        crate::policy::Start::Given(Block::from_vector(start.column(c))).vector(d)?;
     }
     Ok(())
 }

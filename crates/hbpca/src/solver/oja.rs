@@ -14,7 +14,9 @@
 
 use super::{Epoch, Pairs, Solver, StepParameters, check_positive_step, combine, normalize};
 use crate::certificate::Next;
-use crate::{Archive, Block, CovarianceOperator, Error, Sampler, Start};
+use crate::operator::{CovarianceOperator, Products};
+use crate::policy::Start;
+use crate::{Archive, Block, Error, Sampler};
 
 /// w ← w + η_t C_S w with a diminishing step.
 #[derive(Clone, Debug)]
@@ -48,8 +50,8 @@ impl Solver for Oja {
     }
 
     fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        self.image_error = operator.image_rounding();
-        operator.apply(&self.w, &mut self.g)
+        self.image_error = operator.apply(&self.w, &mut self.g)?.of_image();
+        Ok(())
     }
 
     fn pairs(&mut self) -> Pairs<'_> {

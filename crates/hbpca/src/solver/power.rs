@@ -11,7 +11,9 @@
 
 use super::{Pairs, Solver, normalize};
 use crate::certificate::Next;
-use crate::{Archive, Block, CovarianceOperator, Error, Start};
+use crate::operator::{CovarianceOperator, Products};
+use crate::policy::Start;
+use crate::{Archive, Block, Error};
 
 /// w ← Cw / ‖Cw‖.
 #[derive(Clone, Debug)]
@@ -36,8 +38,8 @@ impl Solver for Power {
     }
 
     fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        self.image_error = operator.image_rounding();
-        operator.apply(&self.w, &mut self.g) // 2
+        self.image_error = operator.apply(&self.w, &mut self.g)?.of_image(); // 2
+        Ok(())
     }
 
     fn pairs(&mut self) -> Pairs<'_> {

@@ -13,7 +13,9 @@
 
 use super::{Pairs, Solver, StepParameters, combine};
 use crate::certificate::Next;
-use crate::{Archive, Block, CovarianceOperator, Error, Momentum, Start};
+use crate::operator::{CovarianceOperator, Products};
+use crate::policy::{Momentum, Start};
+use crate::{Archive, Block, Error};
 
 /// w_{t+1} = 2Cw_t − βw_{t−1}.
 #[derive(Debug)]
@@ -42,8 +44,7 @@ impl Solver for PowerM {
     }
 
     fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        self.image_error = operator.image_rounding();
-        operator.apply(&self.w, &mut self.g)?; // 1, 3
+        self.image_error = operator.apply(&self.w, &mut self.g)?.of_image(); // 1, 3
         self.momentum.observe(&self.w, &self.g);
         Ok(())
     }

@@ -21,7 +21,9 @@
 use super::power_m::scale_pair;
 use super::{Pairs, Solver, StepParameters, check_unit_step, combine};
 use crate::certificate::Next;
-use crate::{Archive, Block, CovarianceOperator, Error, Momentum, Sampler, Start};
+use crate::operator::{CovarianceOperator, Products};
+use crate::policy::{Momentum, Start};
+use crate::{Archive, Block, Error, Sampler};
 
 /// The epoch length m ≥ 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,8 +100,7 @@ impl Solver for VrHbPower {
     }
 
     fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        self.image_error = operator.image_rounding();
-        operator.apply(&self.w_tilde, &mut self.g_tilde)?; // 1
+        self.image_error = operator.apply(&self.w_tilde, &mut self.g_tilde)?.of_image(); // 1
         self.momentum.observe(&self.w_tilde, &self.g_tilde);
         Ok(())
     }

@@ -16,7 +16,9 @@
 
 use super::{Epoch, Pairs, Solver, StepParameters, check_positive_step, combine, normalize};
 use crate::certificate::Next;
-use crate::{Archive, Block, CovarianceOperator, Error, Sampler, Start};
+use crate::operator::{CovarianceOperator, Products};
+use crate::policy::Start;
+use crate::{Archive, Block, Error, Sampler};
 
 /// w ← w + ηg_t with the variance-reduced gradient g_t.
 #[derive(Clone, Debug)]
@@ -60,8 +62,8 @@ impl Solver for VrPca {
     }
 
     fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        self.image_error = operator.image_rounding();
-        operator.apply(&self.w_tilde, &mut self.g_tilde) // 2
+        self.image_error = operator.apply(&self.w_tilde, &mut self.g_tilde)?.of_image(); // 2
+        Ok(())
     }
 
     fn pairs(&mut self) -> Pairs<'_> {

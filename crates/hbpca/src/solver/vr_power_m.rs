@@ -8,7 +8,9 @@
 //! small, by design: nothing damps the noise. Cost of a step: 1 + (m − 1)|S|/n passes.
 
 use super::{Epoch, Pairs, Solver, StepParameters, VrHbPower};
-use crate::{Archive, CovarianceOperator, Error, Momentum, Sampler, Start};
+use crate::operator::CovarianceOperator;
+use crate::policy::{Momentum, Start};
+use crate::{Archive, Error, Sampler};
 
 /// Algorithm 1 of the paper with η = 1.
 #[derive(Debug)]

@@ -14,7 +14,8 @@ use faer::{Mat, Side};
 
 use crate::block::{dot, norm};
 use crate::matrix::random_direction;
-use crate::{Block, Covariance, CovarianceOperator, Error, Matrix, Replacement, RowMap};
+use crate::operator::{Covariance, CovarianceOperator, Products};
+use crate::{Block, Error, Matrix, Replacement, RowMap};
 
 /// ‖T‖ of a data set, and with it K for any batch.
 ///
@@ -66,7 +67,7 @@ impl GradientVariance {
         let mut operator = Deviation {
             mean_square: squares.iter().sum::<f64>() / n as f64,
             // ‖fl(Tv) − Tv‖ for a unit v: row sums weighted by at most max‖a‖², and two products with C.
-            rounding: (largest + 2.0 * covariance.total_variance()) * covariance.image_rounding(),
+            rounding: (largest + 2.0 * covariance.total_variance()) * covariance.rounding().of_image(),
             weighted: Covariance::with_map_and_weights(matrix, map.clone(), &squares)?,
             covariance,
             once: Block::zeros(matrix.n_cols(), 1),

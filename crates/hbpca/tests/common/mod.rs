@@ -6,7 +6,8 @@ pub mod chunked;
 pub mod sound;
 
 use faer::{Mat, Side};
-use hbpca::{Block, CovarianceOperator, Csr, Dense, Error, Matrix, Preprocessing, Rows};
+use hbpca::operator::{CovarianceOperator, Product, RoundingBound, Rows, Shape};
+use hbpca::{Block, Csr, Dense, Error, Matrix, Preprocessing};
 
 /// A small generator, so that the tests do not lean on the crate's own.
 pub struct Xorshift(pub u64);
@@ -218,13 +219,11 @@ pub fn with_threads<T: Send>(threads: usize, body: impl FnOnce() -> T + Send) ->
 pub struct RowList(pub Vec<Vec<f64>>);
 
 impl CovarianceOperator for RowList {
-    fn dim(&self) -> usize {
-        self.0[0].len()
+    fn shape(&self) -> Shape {
+        Shape { n: self.0.len(), d: self.0[0].len() }
     }
-    fn n_rows(&self) -> usize {
-        self.0.len()
-    }
-    fn sum_rows(&mut self, rows: Rows<'_>, v: &Block, out: &mut Block) -> Result<(), Error> {
+    fn sum_rows(&mut self, product: Product<'_>, out: &mut Block) -> Result<RoundingBound, Error> {
+        let Product { rows, v, .. } = product;
         *out = Block::zeros(v.d(), v.p());
         let all: Vec<usize> = (0..self.0.len()).collect();
         let rows = match rows {
@@ -240,13 +239,11 @@ impl CovarianceOperator for RowList {
                 }
             }
         }
-        Ok(())
+        // Plain loops: d terms in each product, n in each sum.
+        let Shape { n, d } = self.shape();
+        Ok(RoundingBound::new((d + n) as f64 * f64::EPSILON * self.total_variance()))
     }
     fn total_variance(&self) -> f64 {
         self.0.iter().flatten().map(|a| a * a).sum::<f64>() / self.0.len() as f64
-    }
-    fn image_rounding(&self) -> f64 {
-        // Plain loops: d terms in each product, n in each sum.
-        (self.dim() + self.n_rows()) as f64 * f64::EPSILON * self.total_variance()
     }
 }

@@ -19,22 +19,28 @@
 
 use faer::Mat;
 
-use super::{Arithmetic, GatheredStatistics, MOST_MERGES, Streamed};
+use super::{GatheredStatistics, MOST_MERGES, Streamed};
 use crate::columns::{ColumnStatistics, RowMap};
 use crate::linalg::{gram, product, small_eigen, view};
-use crate::operator::sum::unscale;
-use crate::rounding::rounding_of_sum;
-use crate::{Block, CovarianceOperator, Error};
+use crate::operator::products::sum::unscale;
+use crate::operator::{Precision, Products};
+use crate::rounding::{RoundingBound, rounding_of_sum};
+use crate::{Block, Error};
 
 /// ‖R⁻¹‖ beyond which the images of the first pass are not used.
 const MOST_STRETCH: f64 = 4.0;
 
 impl Streamed<'_> {
     /// X ← a basis of DD₀⁻¹ span X and Z ← CX, in the pass that gathers the statistics.
-    pub(super) fn fold_image(&mut self, guess: &RowMap, x: &mut Block, z: &mut Block) -> Result<(), Error> {
+    pub(super) fn fold_image(
+        &mut self,
+        guess: &RowMap,
+        x: &mut Block,
+        z: &mut Block,
+    ) -> Result<RoundingBound, Error> {
         let p = x.p();
         let mut gathered = GatheredStatistics::of_columns(self.dim());
-        self.sum_all(guess, x, Arithmetic::Double, Some(&mut gathered), z)?;
+        self.sum_all(guess, x, Precision::Double, Some(&mut gathered), z)?;
         let n = self.n_rows();
         self.know(gathered.finish()?);
         let (map, statistics) = self.columns().unwrap_or_else(|| unreachable!("just gathered"));
@@ -56,17 +62,16 @@ impl Streamed<'_> {
         };
         // X and Z are combined with the same p×p coefficients, twice, and round alike.
         let combining = 4.0 * rounding_of_sum(p) * map.total_variance();
-        self.rounding = stretch * (self.rounding_of_moment(moment, 1) + combining);
         if stretch > MOST_STRETCH {
             self.statistics_passes += 1;
             return self.apply(x, z);
         }
-        Ok(())
+        Ok(RoundingBound::new(stretch * (self.rounding_of_moment(moment, 1).of_image() + combining)))
     }
 
     /// C about the guessed mean becomes C about the map's shift, D left aside; returns the bound on its rounding.
-    pub(super) fn fold_formed(&self, guess: &RowMap, c: &mut Block) -> f64 {
-        let Some((map, statistics)) = self.columns() else { return f64::NAN };
+    pub(super) fn fold_formed(&self, guess: &RowMap, c: &mut Block) -> RoundingBound {
+        let (map, statistics) = self.columns().unwrap_or_else(|| unreachable!("just gathered"));
         let offsets = Offsets::new(statistics, guess, map);
         let d = c.d();
         for (i, row) in c.values_mut().chunks_exact_mut(d).enumerate() {
@@ -80,7 +85,7 @@ impl Streamed<'_> {
     /// M of the module's text with both corrections; for compressed rows, whose μ₀ is subtracted after the products, relative to
     /// the origin instead.
     fn moment_about(&self, guess: &RowMap, offsets: &Offsets) -> f64 {
-        let Some((map, statistics)) = self.columns() else { return f64::NAN };
+        let (map, statistics) = self.columns().unwrap_or_else(|| unreachable!("just gathered"));
         let variance = statistics.variance();
         let sparse = self.reader.source.is_sparse();
         let column = |j: usize| {

@@ -23,12 +23,11 @@ pub(crate) use read_ahead::IN_FLIGHT;
 use read_ahead::{Pieces, Reader};
 use runs::{longest_run, runs_of, spread_runs};
 
-use super::fused::reshape;
-use super::sum::{Arithmetic, Operand, OperandRoom, Prepared, Scratch, center};
-use super::{CovarianceOperator, Rows};
+use super::products::sum::{Operand, OperandRoom, Prepared, Scratch, center};
+use super::{Precision, PrecisionChoice, Products, Rows, reshape};
 use crate::columns::{ColumnStatistics, GatheredStatistics, Preprocessing, RowMap};
 use crate::matrix::{Matrix, RowChunks};
-use crate::rounding::rounding_of_sum;
+use crate::rounding::{RoundingBound, rounding_of_sum};
 use crate::{Block, CancelToken, Error};
 
 /// Rows below which a chunk is not worth cutting once more: packing V and merging Y would cost as much as the products.
@@ -38,8 +37,8 @@ const MOST_MERGES: usize = 16;
 
 /// The covariance of rows that lie on disk, centred and scaled implicitly.
 ///
-/// Column statistics come from the first full pass, whatever it is for: [`first_image`](CovarianceOperator::first_image) and
-/// [`form`](CovarianceOperator::form) gather them on the way, any other product reads the data once for them.
+/// Column statistics come from the first full pass, whatever it is for: [`first_image`](super::FirstPass::first_image) and
+/// [`form`](Products::form) gather them on the way, any other product reads the data once for them.
 pub struct Streamed<'s> {
     reader: Reader<'s>,
     preprocessing: Preprocessing,
@@ -48,8 +47,7 @@ pub struct Streamed<'s> {
     /// Whether rows are dense f32, for which there is cheaper arithmetic; known after the first piece.
     single: bool,
     work: Work,
-    /// The bound on the rounding of the images computed last.
-    rounding: f64,
+    precision: PrecisionChoice,
     passes: u64,
     statistics_passes: u64,
     /// The map and the rows' weight, for those who wait for them.
@@ -95,7 +93,7 @@ impl<'s> Streamed<'s> {
             pool: Pool::of_size(0, 0),
             single: false,
             work: Work::default(),
-            rounding: f64::NAN,
+            precision: PrecisionChoice::Auto,
             passes: 0,
             statistics_passes: 0,
             found: Arc::default(),
@@ -106,6 +104,13 @@ impl<'s> Streamed<'s> {
     #[must_use]
     pub fn with_pool(mut self, rows: usize, seed: u64) -> Self {
         self.pool = Pool::of_size(rows, seed);
+        self
+    }
+
+    /// Uses other precisions than those asked for in every product, where a choice was made.
+    #[must_use]
+    pub fn in_precision(mut self, choice: PrecisionChoice) -> Self {
+        self.precision = choice;
         self
     }
 
@@ -236,7 +241,7 @@ impl<'s> Streamed<'s> {
         &mut self,
         map: &RowMap,
         v: &Block,
-        arithmetic: Arithmetic,
+        precision: Precision,
         statistics: Option<&mut GatheredStatistics>,
         out: &mut Block,
     ) -> Result<(), Error> {
@@ -245,7 +250,7 @@ impl<'s> Streamed<'s> {
         let operand = self.begin_sum(map, v, &mut room, out)?;
         self.full_pass(statistics, |rows, work| {
             let prepared = Prepared { matrix: rows, map, vanishing: &[], weights: None, cancel: &cancel };
-            work.add(&prepared, operand, arithmetic, out.values_mut());
+            work.add(&prepared, operand, precision, out.values_mut());
         })?;
         self.work.room = room;
         center(map, &self.work.t_sum, out.values_mut());
@@ -285,7 +290,7 @@ impl<'s> Streamed<'s> {
                 let n_chunks = prepared.n_chunks(places.len());
                 let (scratch, t_sum) = (&mut work.scratch, &mut work.t_sum);
                 let rows = Rows::Batch(&places);
-                prepared.sum(rows, operand, Arithmetic::Double, n_chunks, scratch, out.values_mut());
+                prepared.sum(rows, operand, Precision::Double, n_chunks, scratch, out.values_mut());
                 t_sum.copy_from_slice(&scratch.t_sum);
                 work.places = places;
                 cancel.go_on()?;
@@ -296,7 +301,7 @@ impl<'s> Streamed<'s> {
                 reader.for_each(Pieces::Runs(&runs), |_, rows| {
                     let prepared =
                         Prepared { matrix: rows, map, vanishing: &[], weights: None, cancel: &cancel };
-                    work.add(&prepared, operand, Arithmetic::Double, out.values_mut());
+                    work.add(&prepared, operand, Precision::Double, out.values_mut());
                     cancel.go_on()
                 })?;
                 work.runs = runs;
@@ -326,16 +331,15 @@ impl<'s> Streamed<'s> {
 
     /// A bound on the rounding of (1/n)Σa(aᵀv) for a unit vector, where (1/n)Σ‖a‖² = `moment`: dots of d products, sums
     /// within a chunk of rows and over the pieces it is cut into, then over all chunks.
-    fn rounding_of_moment(&self, moment: f64, merges_per_chunk: usize) -> f64 {
+    fn rounding_of_moment(&self, moment: f64, merges_per_chunk: usize) -> RoundingBound {
         let starts = self.reader.source.starts();
         let longest = starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
         let terms = longest + crate::ordered::MOST_CHUNKS + (starts.len() - 1) * merges_per_chunk;
-        (rounding_of_sum(self.dim()) + rounding_of_sum(terms)) * moment
+        RoundingBound::new((rounding_of_sum(self.dim()) + rounding_of_sum(terms)) * moment)
     }
 
     /// The same for the known map.
-    fn known_rounding(&self, merges_per_chunk: usize) -> f64 {
-        let Some((map, _)) = self.columns() else { return f64::NAN };
+    fn known_rounding(&self, map: &RowMap, merges_per_chunk: usize) -> RoundingBound {
         let sparse = self.reader.source.is_sparse();
         let moment = if sparse { map.uncentred_moment() } else { map.total_variance() };
         self.rounding_of_moment(moment, merges_per_chunk)
@@ -344,10 +348,10 @@ impl<'s> Streamed<'s> {
 
 impl Work {
     /// `total` += Σ over a piece, and the same for Σt.
-    fn add(&mut self, piece: &Prepared<'_>, operand: Operand<'_>, arithmetic: Arithmetic, total: &mut [f64]) {
+    fn add(&mut self, piece: &Prepared<'_>, operand: Operand<'_>, precision: Precision, total: &mut [f64]) {
         let n = piece.n_rows();
         let n_chunks = piece.n_chunks(n).min(1 << (n / ROWS_PER_PIECE).max(1).ilog2());
-        piece.sum(Rows::All, operand, arithmetic, n_chunks, &mut self.scratch, &mut self.part);
+        piece.sum(Rows::All, operand, precision, n_chunks, &mut self.scratch, &mut self.part);
         total.iter_mut().zip(&self.part).for_each(|(total, part)| *total += part);
         self.t_sum.iter_mut().zip(&self.scratch.t_sum).for_each(|(sum, t)| *sum += t);
     }

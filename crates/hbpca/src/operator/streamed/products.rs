@@ -1,19 +1,27 @@
 //! What solvers see of rows on disk.
 
-use super::{Arithmetic, Columns, GatheredStatistics, MOST_MERGES, Prepared, Streamed};
-use crate::operator::form::{PieceByPiece, mirror, scale_both_sides};
-use crate::operator::fused::{coarse_rounding, reshape};
-use crate::operator::sum::unscale;
-use crate::operator::{CovarianceOperator, Rows};
+use super::{Columns, GatheredStatistics, MOST_MERGES, Prepared, Streamed};
+use crate::operator::forming::form::{ChunkByChunk, mirror, scale_both_sides};
+use crate::operator::in_memory::single_rounding;
+use crate::operator::products::sum::unscale;
+use crate::operator::{
+    Capabilities, CovarianceOperator, ExplicitCovariance, FirstPass, OperatorState, Precision,
+    PrecisionChoice, Product, Products, Rows, Shape, reshape,
+};
+use crate::rounding::RoundingBound;
 use crate::{Archive, Block, ColumnStatistics, Error};
 
-impl CovarianceOperator for Streamed<'_> {
-    fn dim(&self) -> usize {
-        self.reader.source.n_cols()
+impl Streamed<'_> {
+    /// How far images in single precision are off, where there are such products and the columns are known.
+    fn rounding_in_single(&self) -> Option<RoundingBound> {
+        let (map, _) = self.columns().filter(|_| self.single)?;
+        single_rounding(map, self.n_rows(), self.dim()).map(RoundingBound::new)
     }
+}
 
-    fn n_rows(&self) -> usize {
-        self.reader.source.n_rows()
+impl CovarianceOperator for Streamed<'_> {
+    fn shape(&self) -> Shape {
+        Shape { n: self.reader.source.n_rows(), d: self.reader.source.n_cols() }
     }
 
     fn total_variance(&self) -> f64 {
@@ -23,37 +31,62 @@ impl CovarianceOperator for Streamed<'_> {
         }
     }
 
-    fn image_rounding(&self) -> f64 {
-        if self.rounding.is_nan() { self.known_rounding(1) } else { self.rounding }
-    }
-
-    fn rows_at_hand(&self) -> Option<&[usize]> {
-        Some(self.pool.rows())
-    }
-
-    fn sum_rows(&mut self, rows: Rows<'_>, v: &Block, out: &mut Block) -> Result<(), Error> {
+    fn sum_rows(&mut self, product: Product<'_>, out: &mut Block) -> Result<RoundingBound, Error> {
+        let Product { rows, precision, v } = product;
         if v.p() == 0 {
             reshape(out, self.dim(), 0);
-            return Ok(());
+            return Ok(RoundingBound::default());
         }
-        let map = match rows {
+        let (map, rounding) = match rows {
             Rows::All => {
                 let map = self.known_map()?;
-                self.sum_all(&map, v, Arithmetic::Double, None, out)?;
-                self.rounding = self.known_rounding(1);
-                map
+                let wanted = self.precision.resolve(precision) == Precision::Single;
+                let single = self.rounding_in_single().filter(|_| wanted);
+                let precision = if single.is_some() { Precision::Single } else { Precision::Double };
+                self.sum_all(&map, v, precision, None, out)?;
+                let rounding = single.unwrap_or_else(|| self.known_rounding(&map, 1));
+                (map, rounding)
             }
             Rows::Batch(batch) => {
                 let map = self.best_map()?;
                 self.sum_batch(&map, batch, v, out)?;
-                map
+                let rounding = self.known_rounding(&map, 1);
+                (map, rounding)
             }
         };
         unscale(&map, v.p(), out.values_mut());
-        Ok(())
+        Ok(rounding)
     }
 
-    fn first_image(&mut self, x: &mut Block, z: &mut Block) -> Result<(), Error> {
+    fn capabilities(&mut self) -> Option<&mut dyn Capabilities> {
+        Some(self)
+    }
+}
+
+impl Capabilities for Streamed<'_> {
+    fn single_precision(&mut self) -> bool {
+        self.precision == PrecisionChoice::Auto && self.rounding_in_single().is_some()
+    }
+
+    fn resident_rows(&mut self) -> Option<&[usize]> {
+        Some(self.pool.rows())
+    }
+
+    fn first_pass(&mut self) -> Option<&mut dyn FirstPass> {
+        matches!(self.columns, Columns::Guessed(_)).then_some(self as _)
+    }
+
+    fn explicit_covariance(&mut self) -> Option<&mut dyn ExplicitCovariance> {
+        Some(self)
+    }
+
+    fn state(&mut self) -> Option<&mut dyn OperatorState> {
+        Some(self)
+    }
+}
+
+impl FirstPass for Streamed<'_> {
+    fn first_image(&mut self, x: &mut Block, z: &mut Block) -> Result<RoundingBound, Error> {
         match &self.columns {
             Columns::Guessed(guess) if x.p() > 0 => {
                 let guess = guess.clone();
@@ -62,49 +95,34 @@ impl CovarianceOperator for Streamed<'_> {
             _ => self.apply(x, z),
         }
     }
+}
 
-    fn coarse_rounding(&self) -> Option<f64> {
-        let (map, _) = self.columns().filter(|_| self.single)?;
-        coarse_rounding(map, self.n_rows(), self.dim())
-    }
-
-    fn apply_coarsely(&mut self, v: &Block, out: &mut Block) -> Result<(), Error> {
-        let map = self.known_map()?;
-        self.sum_all(&map, v, Arithmetic::Single, None, out)?;
-        unscale(&map, v.p(), out.values_mut());
-        out.scale(1.0 / self.n_rows() as f64);
-        Ok(())
-    }
-
-    /// The pool is a matter of the seed and the number of passes: it is read again, not kept.
+impl OperatorState for Streamed<'_> {
+    /// The pool is a matter of the seed and the number of passes: it is read again, not stored.
     fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
         let known = self.columns().map(|(_, statistics)| statistics.clone());
         let mut statistics = known.unwrap_or_else(|| ColumnStatistics::empty(self.dim()));
         archive.part("statistics", |archive| statistics.archive(archive))?;
         archive.check("statistics", statistics.n_rows() == self.n_rows(), "is of another number of rows")?;
-        let mut rounding = Some(self.rounding).filter(|rounding| !rounding.is_nan());
-        archive.optional("rounding", &mut rounding)?;
         archive.flag("single", &mut self.single)?;
         archive.count("passes", &mut self.passes)?;
         archive.count("statistics_passes", &mut self.statistics_passes)?;
         archive.check("passes", self.passes > 0, "is zero")?;
         if archive.is_restoring() {
-            self.rounding = rounding.unwrap_or(f64::NAN);
             self.know(statistics);
             self.fill_pool_again()?;
         }
         Ok(())
     }
+}
 
-    fn passes_to_form(&self) -> u64 {
-        1
-    }
-
-    fn form(&mut self, c: &mut Block) -> Result<f64, Error> {
+impl ExplicitCovariance for Streamed<'_> {
+    /// Rows on disk are multiplied in double precision: reading them takes longer.
+    fn covariance(&mut self, _precision: Precision, c: &mut Block) -> Result<RoundingBound, Error> {
         let (n, d) = (self.n_rows(), self.dim());
         let cancel = self.cancel();
         *c = Block::zeros(d, d);
-        let mut sums = PieceByPiece::default();
+        let mut sums = ChunkByChunk::default();
         let guessed = match &self.columns {
             Columns::Guessed(map) => Some(map.without_scale()),
             _ => None,
@@ -122,15 +140,15 @@ impl CovarianceOperator for Streamed<'_> {
         })?;
         drop(sums);
         mirror(c, 1.0 / n as f64);
-        self.rounding = match gathered {
-            None => self.known_rounding(MOST_MERGES),
+        let folded = match gathered {
+            None => None,
             Some(gathered) => {
                 self.know(gathered.finish()?);
-                self.fold_formed(&about, c)
+                Some(self.fold_formed(&about, c))
             }
         };
         let map = self.known_map()?;
         scale_both_sides(&map, c);
-        Ok(self.image_rounding())
+        Ok(folded.unwrap_or_else(|| self.known_rounding(&map, MOST_MERGES)))
     }
 }

@@ -1,13 +1,11 @@
-//! Products in the operator's cheaper arithmetic stay within the rounding it states.
+//! Products in single precision stay within the rounding it states.
 #![allow(clippy::unwrap_used, clippy::cast_possible_wrap, reason = "tests stop at surprises and count small")]
 
 mod common;
 
 use common::*;
-use hbpca::{
-    ArithmeticChoice, Block, Covariance, CovarianceOperator, FitConfig, Limits, Outcome, Preprocessing,
-    SolverKind,
-};
+use hbpca::operator::{Covariance, Precision, Products};
+use hbpca::{Block, FitConfig, Limits, Outcome, PrecisionChoice, Preprocessing, SolverKind};
 
 /// n×d normal numbers of the given unit, at levels of `mean` units that differ from column to column.
 fn levelled(n: usize, d: usize, mean: f64, unit: f64) -> Vec<f64> {
@@ -23,17 +21,17 @@ fn columns_of_length_one(d: usize, p: usize) -> Block {
     v
 }
 
-/// The largest ‖coarse − exact‖ of a column, and the bound; nothing where there is no coarse arithmetic.
+/// The largest ‖single − exact‖ of a column, and the bound; nothing where there is no single precision.
 fn error_and_bound(values: &[f64], d: usize, p: usize, preprocessing: Preprocessing) -> Option<(f64, f64)> {
     let x = dense_f32(values, d);
     let mut c = Covariance::new(&x, preprocessing).unwrap();
-    let bound = c.coarse_rounding()? + c.image_rounding();
+    let bound = c.rounding_in_single()?.of_image() + c.rounding().of_image();
     let v = columns_of_length_one(d, p);
-    let (mut exact, mut coarse) = (Block::zeros(0, 0), Block::zeros(0, 0));
+    let (mut exact, mut single) = (Block::zeros(0, 0), Block::zeros(0, 0));
     c.apply(&v, &mut exact).unwrap();
-    c.apply_coarsely(&v, &mut coarse).unwrap();
+    c.apply_in(Precision::Single, &v, &mut single).unwrap();
     let off = |i: usize| {
-        let pairs = exact.column(i).into_iter().zip(coarse.column(i));
+        let pairs = exact.column(i).into_iter().zip(single.column(i));
         // In the bound's own units: the squares of 10¹⁵ in fourth powers would still fit, those of its inverse would not.
         bound * pairs.map(|(a, b)| ((a - b) / bound).powi(2)).sum::<f64>().sqrt()
     };
@@ -41,7 +39,7 @@ fn error_and_bound(values: &[f64], d: usize, p: usize, preprocessing: Preprocess
 }
 
 #[test]
-fn coarse_products_differ_by_no_more_than_the_stated_rounding() {
+fn single_products_differ_by_no_more_than_the_stated_rounding() {
     let mut judged = 0;
     for (n, d) in [(1, 1), (2, 3), (7, 40), (40, 7), (300, 17), (1000, 64), (130, 300), (5000, 9)] {
         for mean in [0.0, 1.0, 30.0, 1e3, 1e5] {
@@ -62,19 +60,19 @@ fn coarse_products_differ_by_no_more_than_the_stated_rounding() {
             }
         }
     }
-    assert!(judged > 1000, "only {judged} products had coarse arithmetic");
+    assert!(judged > 1000, "only {judged} products had single precision");
 }
 
 #[test]
-fn coarse_errors_are_those_of_single_precision() {
-    // The cheaper arithmetic is really used: its errors lie far above those of f64.
+fn single_errors_are_those_of_single_precision() {
+    // Single precision is really used: its errors lie far above those of f64.
     let values = levelled(1000, 64, 1.0, 1.0);
     let (off, _) = error_and_bound(&values, 64, 8, Preprocessing::CENTER).unwrap();
     assert!(off > 100.0 * f64::EPSILON, "{off:e}");
 }
 
 #[test]
-fn numbers_beyond_the_range_of_single_precision_have_no_coarse_arithmetic() {
+fn numbers_beyond_the_range_of_f32_have_no_single_precision() {
     for unit in [1e-37, 1e-30, 1e-22, 1e19, 1e30, 1e36] {
         let values = levelled(50, 8, 1.0, unit);
         assert!(error_and_bound(&values, 8, 3, Preprocessing::CENTER).is_none(), "{unit:e}");
@@ -82,7 +80,7 @@ fn numbers_beyond_the_range_of_single_precision_have_no_coarse_arithmetic() {
 }
 
 #[test]
-fn means_that_single_precision_cannot_hold_have_no_coarse_arithmetic() {
+fn means_that_f32_cannot_hold_have_no_single_precision() {
     // fl(μ) is off by up to 2⁻²⁴·10⁵ ≈ 0.006 standard deviations: C + δδᵀ would differ from C visibly.
     let values = levelled(500, 8, 1e5, 1.0);
     assert!(error_and_bound(&values, 8, 3, Preprocessing::CENTER).is_none());
@@ -90,20 +88,20 @@ fn means_that_single_precision_cannot_hold_have_no_coarse_arithmetic() {
 }
 
 #[test]
-fn fits_in_each_arithmetic_say_what_they_know() {
+fn fits_in_each_precision_say_what_they_know() {
     let x = dense_f32(&levelled(2000, 60, 1.0, 1.0), 60);
     for solver in [SolverKind::Krylov, SolverKind::Anchored, SolverKind::Power] {
-        let fit = |arithmetic, tol| {
+        let fit = |precision, tol| {
             let limits = Limits { tol, max_passes: 400.0, ..Limits::default() };
-            FitConfig { solver, arithmetic, limits, ..FitConfig::default() }.fit(&x).unwrap()
+            FitConfig { solver, precision, limits, ..FitConfig::default() }.fit(&x).unwrap()
         };
-        let exact = fit(ArithmeticChoice::Double, 1e-9);
+        let exact = fit(PrecisionChoice::Double, 1e-9);
         assert_eq!(exact.outcome, Outcome::Converged);
         let [truth] = exact.certificate.eigenvalues[..] else { panic!("one component") };
-        for arithmetic in [ArithmeticChoice::Auto, ArithmeticChoice::Single] {
+        for precision in [PrecisionChoice::Auto, PrecisionChoice::Single] {
             // A bound of 1e-5 of the trace, which is 20·λ₁, for each of 40 vectors: 1.3e-3.
-            let fit = fit(arithmetic, 1e-2);
-            assert_eq!(fit.outcome, Outcome::Converged, "{solver} {arithmetic:?}");
+            let fit = fit(precision, 1e-2);
+            assert_eq!(fit.outcome, Outcome::Converged, "{solver} {precision:?}");
             let off = (fit.certificate.eigenvalues[0] - truth).abs();
             assert!(
                 off <= fit.certificate.residuals[0] + exact.certificate.residuals[0],
@@ -111,10 +109,10 @@ fn fits_in_each_arithmetic_say_what_they_know() {
             );
         }
         // What f32 cannot tell apart is not claimed.
-        let coarse = fit(ArithmeticChoice::Single, 1e-9);
-        assert_ne!(coarse.outcome, Outcome::Converged, "{solver}");
-        assert!(coarse.certificate.image_rounding > 100.0 * exact.certificate.image_rounding, "{solver}");
-        assert!((coarse.certificate.eigenvalues[0] - truth).abs() <= coarse.certificate.residuals[0]);
+        let single = fit(PrecisionChoice::Single, 1e-9);
+        assert_ne!(single.outcome, Outcome::Converged, "{solver}");
+        assert!(single.certificate.image_rounding > 100.0 * exact.certificate.image_rounding, "{solver}");
+        assert!((single.certificate.eigenvalues[0] - truth).abs() <= single.certificate.residuals[0]);
     }
 }
 
@@ -139,25 +137,19 @@ fn covariances_formed_in_single_precision_are_certified_or_formed_again() {
         for preprocessing in EVERY_PREPROCESSING {
             for weights in [None, Some(&weights[..])] {
                 for k in [1, 20] {
-                    let fit = |arithmetic, tol, max_passes| {
+                    let fit = |precision, tol, max_passes| {
                         let limits = Limits { tol, max_passes, ..Limits::default() };
                         let solver = SolverKind::Covariance;
-                        let config = FitConfig {
-                            k,
-                            solver,
-                            arithmetic,
-                            limits,
-                            preprocessing,
-                            ..FitConfig::default()
-                        };
+                        let config =
+                            FitConfig { k, solver, precision, limits, preprocessing, ..FitConfig::default() };
                         config.fit_observed(&x, weights, &mut []).unwrap()
                     };
                     let label = format!("{kind}, k = {k}, {preprocessing:?}, weights {}", weights.is_some());
-                    let double = fit(ArithmeticChoice::Double, 1e-6, 1000.0);
-                    let coarse = fit(ArithmeticChoice::Auto, 1e-6, 1000.0);
-                    assert_eq!(coarse.outcome, Outcome::Converged, "{label}");
-                    assert!(coarse.certificate.worst() <= 1e-6, "{label}");
-                    let (exact, found) = (&double.certificate, &coarse.certificate);
+                    let double = fit(PrecisionChoice::Double, 1e-6, 1000.0);
+                    let single = fit(PrecisionChoice::Auto, 1e-6, 1000.0);
+                    assert_eq!(single.outcome, Outcome::Converged, "{label}");
+                    assert!(single.certificate.worst() <= 1e-6, "{label}");
+                    let (exact, found) = (&double.certificate, &single.certificate);
                     for i in 0..k {
                         let off = (exact.eigenvalues[i] - found.eigenvalues[i]).abs();
                         // k Ritz values lie within ‖R‖_F of k eigenvalues.
@@ -167,12 +159,12 @@ fn covariances_formed_in_single_precision_are_certified_or_formed_again() {
                         assert!(off <= room, "{label}: {off:e} {room:e}");
                     }
                     // One pass formed C; a second one measured it, and a third formed it again.
-                    assert!((1..=3).contains(&coarse.full_passes), "{label}: {}", coarse.full_passes);
+                    assert!((1..=3).contains(&single.full_passes), "{label}: {}", single.full_passes);
                     let single_fits = !["tiny", "huge"].contains(kind);
-                    assert_eq!(coarse.full_passes > 1, single_fits, "{label}");
+                    assert_eq!(single.full_passes > 1, single_fits, "{label}");
                     // Without room for an attempt, or for less than single precision holds, there is none.
-                    assert_eq!(fit(ArithmeticChoice::Auto, 1e-6, 1.0).full_passes, 1, "{label}");
-                    let sharp = fit(ArithmeticChoice::Auto, 1e-9, 1000.0);
+                    assert_eq!(fit(PrecisionChoice::Auto, 1e-6, 1.0).full_passes, 1, "{label}");
+                    let sharp = fit(PrecisionChoice::Auto, 1e-9, 1000.0);
                     assert_eq!((sharp.outcome, sharp.full_passes), (Outcome::Converged, 1), "{label}");
                     assert_eq!(double.full_passes, 1, "{label}");
                 }
@@ -182,7 +174,7 @@ fn covariances_formed_in_single_precision_are_certified_or_formed_again() {
 }
 
 #[test]
-fn an_attempt_that_misses_the_tolerance_is_followed_by_full_arithmetic() {
+fn an_attempt_that_misses_the_tolerance_is_followed_by_double_precision() {
     // Two values only, whose products round the same way all over, and more components than are multiplied themselves: the
     // probes' factor does the rest.
     let (n, d, k) = (600, 260, 20);

@@ -15,9 +15,9 @@
 use std::borrow::Cow;
 
 use super::form::shares;
-use super::sum::Prepared;
 use crate::kernels::{PANEL, QUAD, RowWeights, SkippingTriangle};
 use crate::matrix::{Dense, Matrix};
+use crate::operator::products::sum::Prepared;
 use crate::rounding::rounding_of_sum;
 use crate::{Block, ordered};
 
@@ -40,14 +40,14 @@ const ROWS_AT_ONCE: usize = 1024;
 
 /// The usual values of all columns, where there are such.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Usual {
+pub(crate) struct ColumnModes {
     /// The value, or nothing where none is usual.
     values: Vec<Option<f64>>,
     /// Multiply-adds a row that are left.
     multiply_adds: f64,
 }
 
-impl Usual {
+impl ColumnModes {
     /// What a sample of the rows says; nothing where hardly anything could be left out.
     pub(crate) fn of(matrix: &Matrix<'_>) -> Option<Self> {
         let (n, d) = (matrix.n_rows(), matrix.n_cols());
@@ -149,7 +149,7 @@ fn multiply_adds(sample: &[f64], values: &[Option<f64>]) -> f64 {
 /// `c` ← (1/n)Σ w(x − μ)(x − μ)ᵀ, zero before, where this is faster than the triangle of `kept` columns, which takes f64 `speed` times
 /// as long; D is left aside. Returns a bound on the rounding of D⁻¹`c`D⁻¹ then. Otherwise `c` is as it was.
 pub(super) fn form(operator: &Prepared<'_>, kept: usize, speed: f64, c: &mut Block) -> Option<f64> {
-    let usual = Usual::of(operator.matrix).filter(|usual| usual.pays(kept, speed))?;
+    let usual = ColumnModes::of(operator.matrix).filter(|usual| usual.pays(kept, speed))?;
     let (n, d) = (operator.n_rows(), operator.dim());
     let shift = |j: usize| operator.map.shift().map_or(0.0, |shift| shift[j]);
     let b: Vec<f64> = usual.values.iter().enumerate().map(|(j, b)| b.unwrap_or_else(|| shift(j))).collect();
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
     use crate::columns::Preprocessing;
     use crate::matrix::Csr;
-    use crate::{Covariance, CovarianceOperator};
+    use crate::operator::{Covariance, CovarianceOperator, Precision, Products};
 
     const N: usize = 3000;
     const D: usize = 45;
@@ -330,7 +330,7 @@ mod tests {
     fn a_column_that_holds_one_number_has_no_covariance() {
         let x: Matrix = Dense::new(picture(|j| 0.1 * j as f64), N, D).unwrap().into();
         let mut c = Block::zeros(0, 0);
-        Covariance::new(&x, Preprocessing::CENTER).unwrap().form(&mut c).unwrap();
+        Covariance::new(&x, Preprocessing::CENTER).unwrap().form(Precision::Double, &mut c).unwrap();
         for j in 0..D {
             assert_eq!([c.get(20, j), c.get(j, 20)], [0.0; 2], "column {j}");
             assert_eq!(c.get(j, j) > 0.0, j != 20, "column {j}");
@@ -341,7 +341,7 @@ mod tests {
     fn usual_values_are_found_and_what_is_left_is_counted() {
         let values = picture(|j| j as f64);
         let x: Matrix = Dense::new(values.clone(), N, D).unwrap().into();
-        let usual = Usual::of(&x).unwrap();
+        let usual = ColumnModes::of(&x).unwrap();
         for (j, found) in usual.values.iter().enumerate() {
             assert_eq!(*found, (j < D - 3).then_some(j as f64), "column {j}");
         }
@@ -363,9 +363,9 @@ mod tests {
     #[test]
     fn ordinary_numbers_have_no_usual_values() {
         let x: Matrix = Dense::new(crate::matrix::random_normal(1, N * D), N, D).unwrap().into();
-        assert_eq!(Usual::of(&x), None);
+        assert_eq!(ColumnModes::of(&x), None);
         let few: Matrix = Dense::new(vec![0.0; 100 * D], 100, D).unwrap().into();
-        assert_eq!(Usual::of(&few), None);
+        assert_eq!(ColumnModes::of(&few), None);
     }
 
     #[test]
@@ -378,11 +378,11 @@ mod tests {
         let weights: Vec<f64> = (0..N).map(|l| f64::from(u8::from(values[l * D] != 0.0))).collect();
         let x: Matrix = Dense::new(values, N, D).unwrap().into();
         let mut operator = Covariance::weighted(&x, Preprocessing::CENTER, &weights).unwrap();
-        assert!(Usual::of(&x).is_some_and(|usual| usual.pays(D, 1.0)));
+        assert!(ColumnModes::of(&x).is_some_and(|usual| usual.pays(D, 1.0)));
         let mut c = Block::zeros(D, D);
         assert_eq!(form(&operator.prepared(), D, 1.0, &mut c), None);
         assert!(c.values().iter().all(|c| *c == 0.0));
-        let rounding = operator.form(&mut c).unwrap();
+        let rounding = operator.form(Precision::Double, &mut c).unwrap().of_image();
         let off = c
             .values()
             .iter()

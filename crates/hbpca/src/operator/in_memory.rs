@@ -7,19 +7,25 @@
 //!          = D⁻¹ [ Σ x t − μ Σ t ],  t = xᵀV′ − μᵀV′        sparse: zeros stay unstored
 //! ```
 
-use super::row_gram::RowGram;
-use super::sum::{Arithmetic, Operand, OperandRoom, Prepared, Scratch};
-use super::{CovarianceOperator, RowSpectrum, Rows, gram};
+use super::forming::form::{form, form_in_single};
+use super::forming::row_spectrum;
+use super::products::row_gram::RowGramWork;
+use super::products::sum::{Operand, OperandRoom, Prepared, Scratch};
+use super::{
+    Capabilities, CovarianceOperator, ExplicitCovariance, ExplicitRowGram, Precision, PrecisionChoice,
+    Product, Products, RowGram, RowSpectrum, Rows, Shape, reshape,
+};
 use crate::columns::{ColumnStatistics, Preprocessing, RowMap, check_weights};
 use crate::kernels;
 use crate::matrix::Matrix;
-use crate::rounding::{SINGLE, rounding_of_sum};
+use crate::rounding::{RoundingBound, SINGLE, rounding_of_sum};
 use crate::{Block, CancelToken, Error, ordered};
 
 /// The covariance of the rows of a matrix, centred and scaled implicitly.
 ///
 /// ```
-/// use hbpca::{Block, Covariance, CovarianceOperator, Dense, Matrix, Preprocessing};
+/// use hbpca::operator::{Covariance, Products};
+/// use hbpca::{Block, Dense, Matrix, Preprocessing};
 /// let x: Matrix = Dense::new(vec![1.0, 0.0, 3.0, 0.0, 2.0, 6.0], 3, 2)?.into();
 /// let mut c = Covariance::new(&x, Preprocessing::CENTER)?;
 /// let (v, mut image) = (Block::from_vector(vec![1.0, 0.0]), Block::zeros(2, 1));
@@ -39,7 +45,8 @@ pub struct Covariance<'m> {
     cancel: CancelToken,
     room: OperandRoom,
     scratch: Scratch,
-    row_gram: RowGram,
+    row_gram: RowGramWork,
+    precision: PrecisionChoice,
 }
 
 impl<'m> Covariance<'m> {
@@ -72,7 +79,8 @@ impl<'m> Covariance<'m> {
             cancel,
             room,
             scratch,
-            row_gram: RowGram::default(),
+            row_gram: RowGramWork::default(),
+            precision: PrecisionChoice::Auto,
         }
     }
 
@@ -130,139 +138,157 @@ impl<'m> Covariance<'m> {
         }
     }
 
-    /// `out` ← Σ aₗ(aₗᵀV) over `rows`.
-    fn sum(
-        &mut self,
-        rows: Rows<'_>,
-        v: &Block,
-        out: &mut Block,
-        arithmetic: Arithmetic,
-    ) -> Result<(), Error> {
-        let (d, p) = (self.dim(), v.p());
-        if v.d() != d {
-            return Err(Error::shape("coordinates of the vectors to multiply", d, v.d()));
-        }
-        reshape(out, d, p);
-        if p == 0 {
-            return Ok(());
-        }
-        let mut room = std::mem::take(&mut self.room);
-        let mut scratch = std::mem::take(&mut self.scratch);
-        let round = self.matrix.is_sparse() && arithmetic == Arithmetic::Single;
-        let operand = Operand::new(&self.map, v, round, &mut room);
-        self.prepared().product(rows, operand, arithmetic, &mut scratch, out.values_mut());
-        (self.room, self.scratch) = (room, scratch);
-        self.cancel.go_on()
+    /// Uses other precisions than those asked for in every product, where a choice was made.
+    #[must_use]
+    pub fn in_precision(mut self, choice: PrecisionChoice) -> Self {
+        self.precision = choice;
+        self
+    }
+
+    /// How far images in double precision are off.
+    pub fn rounding(&self) -> RoundingBound {
+        let (n, d) = (self.matrix.n_rows(), self.matrix.n_cols());
+        let trace = self.map.total_variance();
+        let moment = if self.matrix.is_sparse() { self.map.uncentred_moment() } else { trace };
+        let n_chunks = ordered::n_chunks(self.matrix.nnz(), d);
+        RoundingBound::new(rounding_of_sum(d) * moment + rounding_of_sum(n / n_chunks + n_chunks) * moment)
+    }
+
+    /// How far images in single precision are off, where there are such products.
+    pub fn rounding_in_single(&self) -> Option<RoundingBound> {
+        let (n, d) = (self.matrix.n_rows(), self.matrix.n_cols());
+        let bound = match self.matrix {
+            Matrix::DenseF32(_) => single_rounding(&self.map, n, d),
+            Matrix::CsrF32(_) => single_rounding_of_compressed(&self.map, n, d),
+            _ => None,
+        };
+        bound.map(RoundingBound::new)
     }
 }
 
 impl CovarianceOperator for Covariance<'_> {
-    fn dim(&self) -> usize {
-        self.matrix.n_cols()
-    }
-
-    fn n_rows(&self) -> usize {
-        self.matrix.n_rows()
+    fn shape(&self) -> Shape {
+        Shape { n: self.matrix.n_rows(), d: self.matrix.n_cols() }
     }
 
     fn total_variance(&self) -> f64 {
         self.map.total_variance()
     }
 
-    fn image_rounding(&self) -> f64 {
-        let (n, d) = (self.n_rows(), self.dim());
-        let moment =
-            if self.matrix.is_sparse() { self.map.uncentred_moment() } else { self.total_variance() };
-        let n_chunks = ordered::n_chunks(self.matrix.nnz(), d);
-        rounding_of_sum(d) * moment + rounding_of_sum(n / n_chunks + n_chunks) * moment
-    }
-
-    fn sum_rows(&mut self, rows: Rows<'_>, v: &Block, out: &mut Block) -> Result<(), Error> {
-        self.sum(rows, v, out, Arithmetic::Double)
-    }
-
-    fn coarse_rounding(&self) -> Option<f64> {
-        match self.matrix {
-            Matrix::DenseF32(_) => coarse_rounding(&self.map, self.n_rows(), self.dim()),
-            Matrix::CsrF32(_) => coarse_rounding_of_compressed(&self.map, self.n_rows(), self.dim()),
-            _ => None,
+    fn sum_rows(&mut self, product: Product<'_>, out: &mut Block) -> Result<RoundingBound, Error> {
+        let Product { rows, precision, v } = product;
+        let (d, p) = (self.dim(), v.p());
+        if v.d() != d {
+            return Err(Error::shape("coordinates of the vectors to multiply", d, v.d()));
         }
-    }
-
-    fn apply_coarsely(&mut self, v: &Block, out: &mut Block) -> Result<(), Error> {
-        self.sum(Rows::All, v, out, Arithmetic::Single)?;
-        out.scale(1.0 / self.n_rows() as f64);
-        Ok(())
-    }
-
-    fn spectrum_from_rows(&mut self, k: usize) -> Result<Option<RowSpectrum>, Error> {
-        if !gram::applies(self.matrix) {
-            return Ok(None);
+        reshape(out, d, p);
+        let single = match (rows, self.precision.resolve(precision)) {
+            (Rows::All, Precision::Single) => self.rounding_in_single(),
+            _ => None, // mini-batches are small
+        };
+        let rounding = single.unwrap_or_else(|| self.rounding());
+        if p == 0 {
+            return Ok(rounding);
         }
-        let found = gram::leading(&self.prepared(), k)?;
+        let precision = if single.is_some() { Precision::Single } else { Precision::Double };
+        let mut room = std::mem::take(&mut self.room);
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let round = self.matrix.is_sparse() && single.is_some();
+        let operand = Operand::new(&self.map, v, round, &mut room);
+        self.prepared().product(rows, operand, precision, &mut scratch, out.values_mut());
+        (self.room, self.scratch) = (room, scratch);
         self.cancel.go_on()?;
-        Ok(Some(found))
+        Ok(rounding)
     }
 
-    fn apply_row_gram(&mut self, u: &Block, out: &mut Block) -> Result<Option<f64>, Error> {
-        let (n, d) = (self.n_rows(), self.dim());
-        let Matrix::CsrF32(x) = self.matrix else { return Ok(None) };
-        let Some(rounding) = coarse_rounding_of_compressed(&self.map, n, d) else { return Ok(None) };
-        let mut gram = std::mem::take(&mut self.row_gram);
-        gram.apply(&self.prepared(), x, u, out)?;
-        self.row_gram = gram;
+    fn capabilities(&mut self) -> Option<&mut dyn Capabilities> {
+        Some(self)
+    }
+}
+
+impl Capabilities for Covariance<'_> {
+    fn single_precision(&mut self) -> bool {
+        self.precision == PrecisionChoice::Auto && self.rounding_in_single().is_some()
+    }
+
+    fn explicit_covariance(&mut self) -> Option<&mut dyn ExplicitCovariance> {
+        Some(self)
+    }
+
+    fn row_gram(&mut self) -> Option<&mut dyn RowGram> {
+        (matches!(self.matrix, Matrix::CsrF32(_)) && self.single_precision()).then_some(self as _)
+    }
+
+    fn explicit_row_gram(&mut self) -> Option<&mut dyn ExplicitRowGram> {
+        row_spectrum::applies(self.matrix).then_some(self as _)
+    }
+}
+
+impl ExplicitCovariance for Covariance<'_> {
+    fn covariance(&mut self, precision: Precision, c: &mut Block) -> Result<RoundingBound, Error> {
+        let single = self.precision.resolve(precision) == Precision::Single;
+        let rounding = if single { form_in_single(&self.prepared(), c) } else { form(&self.prepared(), c) };
         self.cancel.go_on()?;
-        Ok(Some(rounding))
+        Ok(rounding.map_or_else(|| self.rounding(), RoundingBound::new))
+    }
+}
+
+impl RowGram for Covariance<'_> {
+    fn apply_gram(&mut self, u: &Block, out: &mut Block) -> Result<RoundingBound, Error> {
+        let (Matrix::CsrF32(x), Some(rounding)) = (self.matrix, self.rounding_in_single()) else {
+            return Err(no_row_gram());
+        };
+        let mut work = std::mem::take(&mut self.row_gram);
+        work.apply(&self.prepared(), x, u, out)?;
+        self.row_gram = work;
+        self.cancel.go_on()?;
+        Ok(rounding)
     }
 
     fn combine_rows(&mut self, u: &Block, out: &mut Block) -> Result<(), Error> {
         if !matches!(self.matrix, Matrix::CsrF32(_)) {
-            return Err(super::no_row_gram());
+            return Err(no_row_gram());
         }
-        // Its memory is given back: who combines rows is done with the other side.
-        let mut gram = std::mem::take(&mut self.row_gram);
-        gram.combine(&self.prepared(), u, out)?;
+        // Its memory is given back: a solver that combines rows is done with G.
+        let mut work = std::mem::take(&mut self.row_gram);
+        work.combine(&self.prepared(), u, out)?;
         self.cancel.go_on()
-    }
-
-    fn passes_to_form(&self) -> u64 {
-        1
-    }
-
-    fn form(&mut self, c: &mut Block) -> Result<f64, Error> {
-        let rounding = super::form::form(&self.prepared(), c);
-        self.cancel.go_on()?;
-        Ok(rounding.unwrap_or_else(|| self.image_rounding()))
-    }
-
-    fn form_coarsely(&mut self, c: &mut Block) -> Result<f64, Error> {
-        let rounding = super::form::form_coarsely(&self.prepared(), c);
-        self.cancel.go_on()?;
-        Ok(rounding.unwrap_or_else(|| self.image_rounding()))
     }
 }
 
-/// The rounding of products with dense f32 rows in f32 arithmetic, which they have unless rounding the means would move them
+fn no_row_gram() -> Error {
+    Error::parameter("operator", "C alone", "only compressed f32 rows have products with AAᵀ; work on C")
+}
+
+impl ExplicitRowGram for Covariance<'_> {
+    fn leading(&mut self, k: usize) -> Result<RowSpectrum, Error> {
+        let found = row_spectrum::leading(&self.prepared(), k)?;
+        self.cancel.go_on()?;
+        Ok(found)
+    }
+}
+
+/// The rounding of products with dense f32 rows in single precision, which they have unless rounding the means would move them
 /// visibly: with δ = D⁻¹(μ − fl(μ)), the rows' covariance about fl(μ) is C + δδᵀ.
 ///
 /// A dot of d products in at least eight partial sums errs by ρ‖a‖ for a unit vector, ρ ≈ 8u√(d/8), and so do sums of
 /// a few hundred rows; Σaδt/n is then at most ρ·√(λ₁·tr C) ≤ ρ·tr C long, however the rows' errors conspire. Where means are taken out
 /// after the products, rows are as long as they were before.
-pub(super) fn coarse_rounding(map: &RowMap, n: usize, d: usize) -> Option<f64> {
+pub(in crate::operator) fn single_rounding(map: &RowMap, n: usize, d: usize) -> Option<f64> {
     let moved: f64 = map.shift().map_or(0.0, |shift| {
         let delta = |(j, mu): (usize, &f64)| (mu - f64::from(*mu as f32)) * map.inverse_scale(j);
         shift.iter().enumerate().map(|at| delta(at).powi(2)).sum()
     });
     let trace = map.total_variance();
     let moment = if map.is_nearly_centred() { map.uncentred_moment() } else { trace };
-    let terms = d.div_ceil(8) + 8 + kernels::COARSE_ROWS;
+    let terms = d.div_ceil(8) + 8 + kernels::SINGLE_ROWS;
     (moved <= 1e-8 * trace && fits_single(map, moment, n))
         .then(|| SINGLE * rounding_of_sum(terms) * moment + moved)
 }
 
 /// The same for compressed rows, whose means are subtracted after the products and must not be large against the spread.
 /// V is rounded, rows are up to d products long, and a column's sums gather up to n of them in f32.
-fn coarse_rounding_of_compressed(map: &RowMap, n: usize, d: usize) -> Option<f64> {
+fn single_rounding_of_compressed(map: &RowMap, n: usize, d: usize) -> Option<f64> {
     let moment = map.uncentred_moment();
     let rounding = SINGLE * (rounding_of_sum(d) + rounding_of_sum(n));
     (moment <= 16.0 * map.total_variance() && fits_single(map, moment, n)).then_some(rounding * moment)
@@ -278,11 +304,4 @@ fn fits_single(map: &RowMap, trace: f64, n: usize) -> bool {
         scale >= least && scale <= most && sum >= least && sum * n as f64 <= most
     };
     trace >= least && map.scale().map_or_else(|| fits(1.0), |scale| scale.iter().all(|s| fits(*s)))
-}
-
-/// Gives `block` the shape d×p, keeping its memory when it fits.
-pub(super) fn reshape(block: &mut Block, d: usize, p: usize) {
-    if (block.d(), block.p()) != (d, p) {
-        *block = Block::zeros(d, p);
-    }
 }

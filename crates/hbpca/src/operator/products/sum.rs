@@ -7,10 +7,10 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::Rows;
 use crate::columns::RowMap;
 use crate::kernels::{self, Afterwards, Packing, RowSet, RowWeights};
 use crate::matrix::{Matrix, Real};
+use crate::operator::{Precision, Rows};
 use crate::{Block, CancelToken, ordered};
 
 /// Numbers that a thread takes at a time where all of a block are rounded, added or scaled.
@@ -20,31 +20,31 @@ const MOST_PARKED: usize = 1 << 17;
 
 /// Rows and how they are prepared.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Prepared<'a> {
-    pub(super) matrix: &'a Matrix<'a>,
-    pub(super) map: &'a RowMap,
+pub(in crate::operator) struct Prepared<'a> {
+    pub(in crate::operator) matrix: &'a Matrix<'a>,
+    pub(in crate::operator) map: &'a RowMap,
     /// Columns, in ascending order, that are known to be zero in every prepared row that counts.
-    pub(super) vanishing: &'a [usize],
-    pub(super) weights: Option<&'a [f64]>,
-    pub(super) cancel: &'a CancelToken,
+    pub(in crate::operator) vanishing: &'a [usize],
+    pub(in crate::operator) weights: Option<&'a [f64]>,
+    pub(in crate::operator) cancel: &'a CancelToken,
 }
 
 /// What rows are multiplied with: V′ = D⁻¹V, d×p, in one of two precisions; kernels of dense rows get it packed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Operand<'a> {
-    pub(super) v: &'a [f64],
-    /// V′ rounded, for rows in coarse arithmetic, instead of `v`.
-    pub(super) rounded: &'a [f32],
-    pub(super) p: usize,
+pub(in crate::operator) struct Operand<'a> {
+    pub(in crate::operator) v: &'a [f64],
+    /// V′ rounded, for rows in single precision, instead of `v`.
+    pub(in crate::operator) rounded: &'a [f32],
+    pub(in crate::operator) p: usize,
     /// V′ᵀμ, where there is a μ.
-    pub(super) c: Option<&'a [f64]>,
+    pub(in crate::operator) c: Option<&'a [f64]>,
     /// Where `rounded` is no V′ but has, n×p, what stands for (x − μ)ᵀV′ in every row.
-    pub(super) of_rows: bool,
+    pub(in crate::operator) of_rows: bool,
 }
 
 /// Memory for an [`Operand`].
 #[derive(Debug, Default)]
-pub(super) struct OperandRoom {
+pub(in crate::operator) struct OperandRoom {
     scaled: Vec<f64>,
     rounded: Vec<f32>,
     c: Vec<f64>,
@@ -52,9 +52,9 @@ pub(super) struct OperandRoom {
 
 /// Memory for the sums, kept between calls.
 #[derive(Debug, Default)]
-pub(super) struct Scratch {
+pub(in crate::operator) struct Scratch {
     /// Σt of the last sum; zero where rows were centred one by one.
-    pub(super) t_sum: Vec<f64>,
+    pub(in crate::operator) t_sum: Vec<f64>,
     /// One a worker.
     workers: Vec<Worker>,
     packed: Packed,
@@ -64,7 +64,7 @@ pub(super) struct Scratch {
 #[derive(Debug, Default)]
 struct Packed {
     v: Vec<f64>,
-    coarse_v: Vec<f32>,
+    single_v: Vec<f32>,
     sum: Vec<f64>,
 }
 
@@ -77,21 +77,19 @@ struct Worker {
     parked_t_sum: Vec<f64>,
     kernel: Vec<f64>,
     /// y of compressed rows in f32.
-    coarse_y: Vec<f32>,
+    single_y: Vec<f32>,
     /// What the kernel needs for arithmetic in f32.
-    coarse_kernel: Vec<f32>,
-}
-
-/// The numbers that rows are multiplied and added in; sums over many rows are f64 either way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Arithmetic {
-    Double,
-    Single,
+    single_kernel: Vec<f32>,
 }
 
 impl<'a> Operand<'a> {
     /// V′ = D⁻¹V and c = V′ᵀμ, in the memory given; V′ rounded to f32, if asked for.
-    pub(super) fn new(map: &RowMap, v: &'a Block, round: bool, room: &'a mut OperandRoom) -> Self {
+    pub(in crate::operator) fn new(
+        map: &RowMap,
+        v: &'a Block,
+        round: bool,
+        room: &'a mut OperandRoom,
+    ) -> Self {
         let (p, v) = (v.p(), v.values());
         let OperandRoom { scaled, rounded, c } = room;
         let c = map.shift().map(|shift| {
@@ -133,44 +131,44 @@ fn use_for<T: Copy + Default>(room: &mut Vec<T>, len: usize) {
 }
 
 impl Prepared<'_> {
-    pub(super) fn n_rows(&self) -> usize {
+    pub(in crate::operator) fn n_rows(&self) -> usize {
         self.matrix.n_rows()
     }
 
-    pub(super) fn dim(&self) -> usize {
+    pub(in crate::operator) fn dim(&self) -> usize {
         self.matrix.n_cols()
     }
 
     /// How many chunks a sum over `n_read` rows is cut into.
-    pub(super) fn n_chunks(&self, n_read: usize) -> usize {
+    pub(in crate::operator) fn n_chunks(&self, n_read: usize) -> usize {
         let entries = (self.matrix.nnz() as f64 * (n_read as f64 / self.n_rows() as f64)) as usize;
         ordered::n_chunks(entries, self.dim())
     }
 
     /// `out` ← Σ aₗ(aₗᵀV) over `rows`, d×p, or for an operand of rows Σ aₗtₗᵀ. After an abandoned run it holds nothing of use.
-    pub(super) fn product(
+    pub(in crate::operator) fn product(
         &self,
         rows: Rows<'_>,
         operand: Operand<'_>,
-        arithmetic: Arithmetic,
+        precision: Precision,
         scratch: &mut Scratch,
         out: &mut [f64],
     ) {
         // Columns that many rows have gather long sums: in f32 their error falls as the number of parts grows.
-        let coarse = !operand.rounded.is_empty();
-        let n_chunks = self.n_chunks(rows.count(self.n_rows())) << u32::from(coarse);
-        self.sum(rows, operand, arithmetic, n_chunks, scratch, out);
+        let single = !operand.rounded.is_empty();
+        let n_chunks = self.n_chunks(rows.count(self.n_rows())) << u32::from(single);
+        self.sum(rows, operand, precision, n_chunks, scratch, out);
         center(self.map, &scratch.t_sum, out);
         unscale(self.map, operand.p, out);
     }
 
     /// `out` ← Σ (x − μ)((x − μ)ᵀV′) over `rows`, in `n_chunks` chunks. Compressed rows, and dense ones that need not be centred one by
     /// one, leave − μΣt to [`center`], with Σt in the scratch. After an abandoned run `out` holds nothing of use.
-    pub(super) fn sum(
+    pub(in crate::operator) fn sum(
         &self,
         rows: Rows<'_>,
         operand: Operand<'_>,
-        arithmetic: Arithmetic,
+        precision: Precision,
         n_chunks: usize,
         scratch: &mut Scratch,
         out: &mut [f64],
@@ -180,11 +178,11 @@ impl Prepared<'_> {
         }
         let (d, p) = (self.dim(), operand.p);
         let mut packed = std::mem::take(&mut scratch.packed);
-        let Packed { v, coarse_v, sum } = &mut packed;
-        let coarse = arithmetic == Arithmetic::Single && matches!(self.matrix, Matrix::DenseF32(_));
-        let (packing, operand) = if coarse {
+        let Packed { v, single_v, sum } = &mut packed;
+        let single = precision == Precision::Single && matches!(self.matrix, Matrix::DenseF32(_));
+        let (packing, operand) = if single {
             let packing = Packing::new::<f32>(d, p);
-            (packing, Operand { v: &[], rounded: packing.pack(operand.v, coarse_v), ..operand })
+            (packing, Operand { v: &[], rounded: packing.pack(operand.v, single_v), ..operand })
         } else {
             let packing = Packing::new::<f64>(d, p);
             (packing, Operand { v: packing.pack(operand.v, v), ..operand })
@@ -211,13 +209,13 @@ impl Prepared<'_> {
         }
         // Every chunk has a worker of its own, and the first one adds up in `out` itself, if that has the same numbers.
         let own = n_chunks == n_workers;
-        let coarse = self.matrix.is_sparse() && !operand.rounded.is_empty();
+        let single = self.matrix.is_sparse() && !operand.rounded.is_empty();
         let parks = !own && !self.matrix.is_sparse() && len <= MOST_PARKED;
         // All are ready, also those that get no chunk this time: the next call must not allocate.
         for (i, worker) in scratch.workers[..n_workers].iter_mut().enumerate() {
-            use_for(&mut worker.coarse_y, if coarse { len } else { 0 });
-            if coarse || i > 0 || !own {
-                use_for(&mut worker.y, if coarse { 0 } else { len });
+            use_for(&mut worker.single_y, if single { len } else { 0 });
+            if single || i > 0 || !own {
+                use_for(&mut worker.y, if single { 0 } else { len });
             }
             if parks {
                 worker.parked_y.resize(len, 0.0);
@@ -240,7 +238,7 @@ impl Prepared<'_> {
             worker.sum(self, &rows, operand, into);
         };
         if own {
-            let first = Mutex::new((!coarse).then_some(&mut *out));
+            let first = Mutex::new((!single).then_some(&mut *out));
             ordered::for_each_own(0, workers, &|i, worker: &mut Worker| {
                 let taken = || first.lock().unwrap_or_else(PoisonError::into_inner).take();
                 let into = if i == 0 { taken() } else { None };
@@ -248,7 +246,7 @@ impl Prepared<'_> {
             });
             // All threads share the merging, coordinate by coordinate.
             out.par_chunks_mut(SHARE).enumerate().for_each(|(at, out)| {
-                let others = workers.iter().enumerate().skip(usize::from(!coarse));
+                let others = workers.iter().enumerate().skip(usize::from(!single));
                 others.for_each(|(i, worker)| worker.add_to(out, at * SHARE, i == 0));
             });
             workers.iter().for_each(|worker| worker.add_sums_to(t_sum));
@@ -286,7 +284,7 @@ impl Prepared<'_> {
 }
 
 /// `out` ← `out` − μΣt, where means are left for afterwards: Σt is zero elsewhere.
-pub(super) fn center(map: &RowMap, t_sum: &[f64], out: &mut [f64]) {
+pub(in crate::operator) fn center(map: &RowMap, t_sum: &[f64], out: &mut [f64]) {
     if let Some(shift) = map.shift()
         && t_sum.iter().any(|t| *t != 0.0)
     {
@@ -297,7 +295,7 @@ pub(super) fn center(map: &RowMap, t_sum: &[f64], out: &mut [f64]) {
 }
 
 /// `out` ← D⁻¹ `out`.
-pub(super) fn unscale(map: &RowMap, p: usize, out: &mut [f64]) {
+pub(in crate::operator) fn unscale(map: &RowMap, p: usize, out: &mut [f64]) {
     if let Some(scale) = map.scale() {
         let rows = out.chunks_exact_mut(p).zip(scale);
         rows.for_each(|(row, s)| row.iter_mut().for_each(|y| *y /= s));
@@ -310,10 +308,10 @@ impl Worker {
         if first {
             out.fill(0.0);
         }
-        if self.coarse_y.is_empty() {
+        if self.single_y.is_empty() {
             out.iter_mut().zip(&self.y[from..]).for_each(|(out, y)| *out += y);
         } else {
-            out.iter_mut().zip(&self.coarse_y[from..]).for_each(|(out, y)| *out += f64::from(*y));
+            out.iter_mut().zip(&self.single_y[from..]).for_each(|(out, y)| *out += f64::from(*y));
         }
     }
 
@@ -332,7 +330,7 @@ impl Worker {
         let Operand { v, rounded, p, c, of_rows } = operand;
         let y = into.unwrap_or(&mut self.y);
         y.fill(0.0);
-        self.coarse_y.fill(0.0);
+        self.single_y.fill(0.0);
         self.t_sum.fill(0.0);
         let weights = RowWeights(prepared.weights);
         let shift = prepared.map.shift();
@@ -341,14 +339,14 @@ impl Worker {
             Matrix::DenseF32(x) if !rounded.is_empty() => {
                 let c = c.filter(|_| prepared.map.is_nearly_centred());
                 let afterwards = c.map(|c| Afterwards { c, s_sum: t_sum });
-                let kernel = &mut self.coarse_kernel;
+                let kernel = &mut self.single_kernel;
                 kernels::sum_dense(x, rows, weights, shift, afterwards, rounded, p, y, kernel);
             }
             Matrix::DenseF32(x) => kernels::sum_dense(x, rows, weights, shift, None, v, p, y, kernel),
             Matrix::DenseF64(x) => kernels::sum_dense(x, rows, weights, shift, None, v, p, y, kernel),
-            Matrix::CsrF32(x) if of_rows => kernels::add_csr(x, rows, rounded, p, &mut self.coarse_y, t_sum),
+            Matrix::CsrF32(x) if of_rows => kernels::add_csr(x, rows, rounded, p, &mut self.single_y, t_sum),
             Matrix::CsrF32(x) if !rounded.is_empty() => {
-                let (y, kernel) = (&mut self.coarse_y, &mut self.coarse_kernel);
+                let (y, kernel) = (&mut self.single_y, &mut self.single_kernel);
                 kernels::sum_csr(x, rows, weights, c, rounded, p, y, kernel, t_sum);
             }
             Matrix::CsrF32(x) => kernels::sum_csr(x, rows, weights, c, v, p, y, kernel, t_sum),
@@ -360,9 +358,9 @@ impl Worker {
 /// Gives every worker the room that the kernel of one of them needed.
 fn share_room(workers: &mut [Worker]) {
     let room = workers.iter().map(|worker| worker.kernel.capacity()).max().unwrap_or(0);
-    let coarse = workers.iter().map(|worker| worker.coarse_kernel.capacity()).max().unwrap_or(0);
+    let single = workers.iter().map(|worker| worker.single_kernel.capacity()).max().unwrap_or(0);
     for worker in workers {
         worker.kernel.reserve_exact(room - worker.kernel.len());
-        worker.coarse_kernel.reserve_exact(coarse - worker.coarse_kernel.len());
+        worker.single_kernel.reserve_exact(single - worker.single_kernel.len());
     }
 }

@@ -9,9 +9,9 @@
 //! Columns that are known to hold nothing but what is subtracted from them (the margins of pictures) are left out where they are many
 //! enough: Σ aaᵀ is zero there.
 //!
-//! Where most numbers of a column are the same, most products are left out, whatever rows hold ([`usual`]).
+//! Where most numbers of a column are the same, most products are left out, whatever rows hold ([`column_modes`]).
 //!
-//! Other f32 rows can be multiplied in f32, too, with rounding that [`form_coarsely`] bounds. They are centred by m̂ = fl(μ), which
+//! Other f32 rows can be multiplied in f32, too, with rounding that [`form_in_single`] bounds. They are centred by m̂ = fl(μ), which
 //! leaves every difference a relative error of u only, and Σ(x − m̂)(x − m̂)ᵀ/n less δδᵀ, δ = μ − m̂, is the sum about μ: a μ that f32
 //! cannot hold is the mean, since minima are numbers of the data.
 
@@ -23,12 +23,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::{Accum, MatMut, MatRef, Par};
 
-use super::kept::Kept;
-use super::sum::Prepared;
-use super::usual;
+use super::column_modes;
+use super::nonzero_columns::NonzeroColumns;
 use crate::columns::RowMap;
 use crate::kernels::{self, RowWeights, Stored, Triangle};
 use crate::matrix::{Dense, Matrix};
+use crate::operator::products::sum::Prepared;
 use crate::rounding::rounding_of_sum;
 use crate::{Block, ordered};
 
@@ -48,7 +48,7 @@ const MOST_EXACT: f64 = 255.0;
 const SINGLE_SPEED: f64 = 2.0;
 
 /// `c` ← C; returns a bound on ‖fl(C) − C‖ where that is not the operator's for its products.
-pub(super) fn form(operator: &Prepared<'_>, c: &mut Block) -> Option<f64> {
+pub(in crate::operator) fn form(operator: &Prepared<'_>, c: &mut Block) -> Option<f64> {
     let d = operator.dim();
     *c = Block::zeros(d, d);
     match operator.matrix {
@@ -60,7 +60,7 @@ pub(super) fn form(operator: &Prepared<'_>, c: &mut Block) -> Option<f64> {
 
 /// `c` ← C from products in f32 where rows are dense f32 numbers in a fitting range; returns a bound on ‖fl(C) − C‖ then. Otherwise,
 /// for small whole numbers, and where more is gained by leaving products out, C is what [`form`] makes of it.
-pub(super) fn form_coarsely(operator: &Prepared<'_>, c: &mut Block) -> Option<f64> {
+pub(in crate::operator) fn form_in_single(operator: &Prepared<'_>, c: &mut Block) -> Option<f64> {
     let n = operator.n_rows();
     let (Matrix::DenseF32(x), Some(rounding)) = (operator.matrix, single_rounding(operator.map, n)) else {
         return form(operator, c);
@@ -102,7 +102,7 @@ fn single_rounding(map: &RowMap, n: usize) -> Option<f64> {
 }
 
 /// How many chunks the rows are cut into, and how many workers share them.
-pub(super) fn shares(n: usize, d: usize) -> (usize, usize) {
+pub(in crate::operator) fn shares(n: usize, d: usize) -> (usize, usize) {
     let n_chunks = 1 << (n / ROWS_PER_CHUNK).clamp(1, MOST_CHUNKS).ilog2();
     (n_chunks, n_chunks.min(rayon::current_num_threads()).min(MOST_NUMBERS / (d * d)).max(1))
 }
@@ -111,8 +111,8 @@ pub(super) fn shares(n: usize, d: usize) -> (usize, usize) {
 /// returns a bound on ‖fl(C) − C‖ then.
 fn form_skipping(operator: &Prepared<'_>, speed: f64, c: &mut Block) -> Option<f64> {
     let d = operator.dim();
-    let kept = Kept::of(operator.vanishing, d).map_or(d, |kept| kept.len);
-    let rounding = usual::form(operator, kept, speed, c)?;
+    let kept = NonzeroColumns::of(operator.vanishing, d).map_or(d, |kept| kept.len);
+    let rounding = column_modes::form(operator, kept, speed, c)?;
     scale_both_sides(operator.map, c);
     Some(rounding)
 }
@@ -132,7 +132,7 @@ fn form_dense<T: Stored>(operator: &Prepared<'_>, x: &Dense<'_, T>, c: &mut Bloc
 }
 
 /// `c` ← D⁻¹ `c` D⁻¹.
-pub(super) fn scale_both_sides(map: &RowMap, c: &mut Block) {
+pub(in crate::operator) fn scale_both_sides(map: &RowMap, c: &mut Block) {
     if let Some(scale) = map.scale() {
         let inverse: Vec<f64> = scale.iter().map(|s| 1.0 / s).collect();
         for (row, left) in c.values_mut().chunks_exact_mut(inverse.len()).zip(&inverse) {
@@ -143,14 +143,14 @@ pub(super) fn scale_both_sides(map: &RowMap, c: &mut Block) {
 
 /// Σ(x − μ)(x − μ)ᵀ of a matrix that comes in pieces.
 #[derive(Default)]
-pub(super) struct PieceByPiece {
+pub(in crate::operator) struct ChunkByChunk {
     triangles: Vec<Triangle<f64>>,
     spread: Vec<Worker>,
 }
 
-impl PieceByPiece {
+impl ChunkByChunk {
     /// The lower triangle of `c` += Σ(x − μ)(x − μ)ᵀ over the rows of a piece, D left aside.
-    pub(super) fn add(&mut self, piece: &Prepared<'_>, c: &mut Block) {
+    pub(in crate::operator) fn add(&mut self, piece: &Prepared<'_>, c: &mut Block) {
         match piece.matrix {
             Matrix::DenseF32(x) => {
                 sum_triangles(piece, x, piece.map.shift(), &mut self.triangles, c, &|_| true);
@@ -164,7 +164,7 @@ impl PieceByPiece {
 }
 
 /// The upper triangle as the lower one, everything times `factor`.
-pub(super) fn mirror(c: &mut Block, factor: f64) {
+pub(in crate::operator) fn mirror(c: &mut Block, factor: f64) {
     let d = c.d();
     let values = c.values_mut();
     for i in 0..d {
@@ -238,7 +238,7 @@ fn sum_triangles<T: Stored, A: crate::kernels::Arithmetic>(
     c: &mut Block,
     fit: &(dyn Fn(Range<usize>) -> bool + Sync),
 ) -> bool {
-    let (n, kept) = (x.n_rows(), Kept::of(operator.vanishing, x.n_cols()));
+    let (n, kept) = (x.n_rows(), NonzeroColumns::of(operator.vanishing, x.n_cols()));
     let d = kept.as_ref().map_or(x.n_cols(), |kept| kept.len);
     let shift_of_kept: Option<Vec<f64>> = kept.as_ref().zip(shift).map(|(kept, shift)| {
         let mut gathered = Vec::with_capacity(d);

@@ -9,9 +9,10 @@ use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, MatMut, MatRef, Par};
 
-use super::sum::Prepared;
 use crate::linalg::{Tall, orthonormal_complement, small_eigen};
 use crate::matrix::{Dense, Matrix, Real};
+use crate::operator::RowSpectrum;
+use crate::operator::products::sum::Prepared;
 use crate::{Block, Error, ordered};
 
 /// Columns prepared at a time.
@@ -21,22 +22,8 @@ const MOST_CHUNKS: usize = 16;
 /// Numbers in all workers' sums together (512 MiB).
 const MOST_NUMBERS: usize = 1 << 26;
 
-/// Eigenvectors and eigenvalues of C from those of G = AAᵀ/n.
-#[derive(Clone, Debug)]
-pub struct RowSpectrum {
-    /// An orthonormal basis of the space of the k leading ones, d×k; fewer where the rank is smaller.
-    pub vectors: Block,
-    /// All eigenvalues of G, descending: those of C, but for zeros.
-    pub eigenvalues: Vec<f64>,
-}
-
-impl RowSpectrum {
-    /// How often finding it reads every row.
-    pub const PASSES: u64 = 2;
-}
-
 /// Whether G is the smaller matrix, and A dense.
-pub(super) fn applies(matrix: &Matrix<'_>) -> bool {
+pub(in crate::operator) fn applies(matrix: &Matrix<'_>) -> bool {
     let n = matrix.n_rows();
     n < matrix.n_cols()
         && !matrix.is_sparse()
@@ -44,7 +31,7 @@ pub(super) fn applies(matrix: &Matrix<'_>) -> bool {
 }
 
 /// The k leading eigenvectors: one look at the rows for G, another for AᵀU.
-pub(super) fn leading(rows: &Prepared<'_>, k: usize) -> Result<RowSpectrum, Error> {
+pub(in crate::operator) fn leading(rows: &Prepared<'_>, k: usize) -> Result<RowSpectrum, Error> {
     match rows.matrix {
         Matrix::DenseF32(x) => leading_of(rows, x, k),
         Matrix::DenseF64(x) => leading_of(rows, x, k),
@@ -132,7 +119,7 @@ mod tests {
     use super::*;
     use crate::columns::Preprocessing;
     use crate::matrix::random_direction;
-    use crate::{Covariance, CovarianceOperator};
+    use crate::operator::{Covariance, CovarianceOperator, Products};
 
     #[test]
     fn the_smaller_matrix_has_the_same_eigenpairs() {

@@ -8,13 +8,13 @@ const LEAST_COLUMNS: usize = 200;
 const LEAST_SHARE: usize = 16;
 
 /// The columns that do not vanish.
-pub(super) struct Kept {
+pub(super) struct NonzeroColumns {
     runs: Vec<Range<usize>>,
     /// How many they are.
     pub(super) len: usize,
 }
 
-impl Kept {
+impl NonzeroColumns {
     /// Those of d but for the `vanishing` ones; nothing where copying them together, a few per cent of the time, would hardly pay.
     pub(super) fn of(vanishing: &[usize], d: usize) -> Option<Self> {
         if d < LEAST_COLUMNS || vanishing.len() * LEAST_SHARE < d || vanishing.len() == d {

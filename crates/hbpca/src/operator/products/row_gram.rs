@@ -10,10 +10,9 @@
 
 use rayon::prelude::*;
 
-use super::Rows;
-use super::fused::reshape;
-use super::sum::{Arithmetic, Operand, OperandRoom, Prepared, Scratch};
+use super::sum::{Operand, OperandRoom, Prepared, Scratch};
 use crate::matrix::Csr;
+use crate::operator::{Precision, Rows, reshape};
 use crate::{Block, Error, kernels};
 
 /// Rows that a thread takes at a time.
@@ -21,7 +20,7 @@ const SHARE: usize = 1 << 8;
 
 /// Memory for the products, kept between them.
 #[derive(Debug, Default)]
-pub(super) struct RowGram {
+pub(in crate::operator) struct RowGramWork {
     /// √W·U.
     rounded: Vec<f32>,
     /// V = AᵀU.
@@ -30,9 +29,9 @@ pub(super) struct RowGram {
     scratch: Scratch,
 }
 
-impl RowGram {
+impl RowGramWork {
     /// `out` ← GU.
-    pub(super) fn apply(
+    pub(in crate::operator) fn apply(
         &mut self,
         rows: &Prepared<'_>,
         x: &Csr<'_, f32>,
@@ -63,7 +62,12 @@ impl RowGram {
     }
 
     /// `out` ← AᵀU.
-    pub(super) fn combine(&mut self, rows: &Prepared<'_>, u: &Block, out: &mut Block) -> Result<(), Error> {
+    pub(in crate::operator) fn combine(
+        &mut self,
+        rows: &Prepared<'_>,
+        u: &Block,
+        out: &mut Block,
+    ) -> Result<(), Error> {
         let (n, d, p) = (rows.n_rows(), rows.dim(), u.p());
         if u.d() != n {
             return Err(Error::shape("coordinates of the vectors to multiply", n, u.d()));
@@ -81,7 +85,7 @@ impl RowGram {
             }
         });
         let operand = Operand { v: &[], rounded: &self.rounded, p, c: None, of_rows: true };
-        rows.product(Rows::All, operand, Arithmetic::Single, &mut self.scratch, out.values_mut());
+        rows.product(Rows::All, operand, Precision::Single, &mut self.scratch, out.values_mut());
         Ok(())
     }
 }
@@ -96,7 +100,7 @@ mod tests {
     use super::*;
     use crate::columns::Preprocessing;
     use crate::matrix::{Matrix, random_filling};
-    use crate::{Covariance, CovarianceOperator};
+    use crate::operator::{Covariance, CovarianceOperator, Products};
 
     /// Rows of which every third entry is there.
     fn compressed(n: usize, d: usize) -> Matrix<'static> {
@@ -125,11 +129,11 @@ mod tests {
                 Covariance::weighted(&x, preprocessing, &weights).unwrap(),
             ] {
                 let [mut gu, mut back, mut image, mut back_of_gu] = [(); 4].map(|()| Block::zeros(0, 0));
-                let rounding = c.apply_row_gram(&u, &mut gu).unwrap().unwrap();
-                c.combine_rows(&u, &mut back).unwrap();
+                let rounding = c.row_gram().unwrap().apply_gram(&u, &mut gu).unwrap().of_image();
+                c.row_gram().unwrap().combine_rows(&u, &mut back).unwrap();
                 // AᵀGU = CAᵀU.
                 c.apply(&back, &mut image).unwrap();
-                c.combine_rows(&gu, &mut back_of_gu).unwrap();
+                c.row_gram().unwrap().combine_rows(&gu, &mut back_of_gu).unwrap();
                 // ‖A‖ ≤ √(n·tr C), and AᵀU errs about as much, relative to it, as GU does to tr C.
                 let longest = (0..p).map(|i| crate::block::norm(&u.column(i))).fold(0.0, f64::max);
                 let bound = 4.0 * rounding * (n as f64 * c.total_variance()).sqrt() * longest;
@@ -152,15 +156,13 @@ mod tests {
     fn there_is_no_other_side_without_f32() {
         let x = compressed(6, 20);
         let mut c = Covariance::new(&x, Preprocessing::NONE).unwrap();
-        let (u, mut out) = (Block::zeros(6, 2), Block::zeros(0, 0));
-        let wrong = c.apply_row_gram(&Block::zeros(20, 2), &mut out).unwrap_err().to_string();
+        let mut out = Block::zeros(0, 0);
+        let wrong = c.row_gram().unwrap().apply_gram(&Block::zeros(20, 2), &mut out).unwrap_err().to_string();
         assert!(wrong.contains("20 given where 6 are needed"), "{wrong}");
-        assert!(c.apply_row_gram(&Block::zeros(6, 0), &mut out).unwrap().is_some());
+        assert!(c.row_gram().unwrap().apply_gram(&Block::zeros(6, 0), &mut out).is_ok());
         let Matrix::CsrF32(x) = &x else { unreachable!() };
         let doubled: Vec<f64> = x.values().iter().map(|x| f64::from(*x)).collect();
         let x: Matrix = Csr::new(20, x.row_starts(), x.columns(), doubled).unwrap().into();
-        let mut c = Covariance::new(&x, Preprocessing::NONE).unwrap();
-        assert!(c.apply_row_gram(&u, &mut out).unwrap().is_none());
-        assert!(c.combine_rows(&u, &mut out).unwrap_err().to_string().contains("AAᵀ"));
+        assert!(Covariance::new(&x, Preprocessing::NONE).unwrap().row_gram().is_none());
     }
 }

@@ -12,9 +12,10 @@ mod common;
 mod problem;
 
 use common::*;
+use hbpca::operator::{Covariance, CovarianceOperator, Products};
+use hbpca::solver::{Krylov, KrylovSizes};
 use hbpca::{
-    ArithmeticChoice, Covariance, CovarianceOperator, Driver, Fit, FitConfig, Krylov, KrylovSizes, Limits,
-    Matrix, Outcome, Preprocessing, Report, SolverKind,
+    Driver, Fit, FitConfig, Limits, Matrix, Outcome, PrecisionChoice, Preprocessing, Report, SolverKind,
 };
 
 fn run(c: &mut Covariance<'_>, k: usize, sizes: KrylovSizes, limits: Limits) -> Report {
@@ -152,7 +153,7 @@ fn fits_take_the_shorter_side_and_say_the_same() {
         assert!(Krylov::gains_from_rows(n, d, config.k));
         let by_rows = config.fit(&x).unwrap();
         let columns = |config: FitConfig| -> Fit { config.fit(&x).unwrap() };
-        let in_double = columns(FitConfig { arithmetic: ArithmeticChoice::Double, ..config.clone() });
+        let in_double = columns(FitConfig { precision: PrecisionChoice::Double, ..config.clone() });
         let few = Limits { max_passes: 100.0, ..Limits::default() };
         let counting = columns(FitConfig { limits: few, ..config.clone() });
         // Two passes a product, one to lead back and one to prove it; C takes one each.

@@ -1,6 +1,6 @@
 use super::*;
-use crate::Covariance;
 use crate::columns::Preprocessing;
+use crate::operator::Covariance;
 
 /// Deterministic whole numbers from 0 to 255, one column nearly constant at 255.
 fn picture(n: usize, d: usize) -> Vec<f32> {
@@ -85,7 +85,7 @@ fn columns_that_hold_one_number_are_left_out() {
                 let shifted = prepared.map.shift().is_some();
                 let left_out = (0..d).filter(|j| is_margin(*j, d) && (shifted || j.is_multiple_of(3)));
                 assert_eq!(prepared.vanishing, left_out.collect::<Vec<_>>());
-                let kept = Kept::of(prepared.vanishing, d).map(|kept| kept.len);
+                let kept = NonzeroColumns::of(prepared.vanishing, d).map(|kept| kept.len);
                 assert_eq!(kept, (d == 210).then(|| d - prepared.vanishing.len()));
                 let [mut c, mut all, mut coarse] = std::array::from_fn(|_| Block::zeros(0, 0));
                 form(&prepared, &mut c);
@@ -95,7 +95,7 @@ fn columns_that_hold_one_number_are_left_out() {
                 for (a, b) in c.values().iter().zip(all.values()) {
                     assert!((a - b).abs() <= rounding, "{a} {b}");
                 }
-                let bound = form_coarsely(&prepared, &mut coarse).unwrap_or(0.0) + rounding;
+                let bound = form_in_single(&prepared, &mut coarse).unwrap_or(0.0) + rounding;
                 for (a, b) in coarse.values().iter().zip(all.values()) {
                     assert!((a - b).abs() <= bound, "{a} {b}");
                 }
@@ -168,7 +168,7 @@ fn sums_in_single_precision_err_by_no_more_than_stated_and_by_more_than_in_doubl
             for weights in [None, Some(&weights[..])] {
                 let operator = operator(&x, preprocessing, weights);
                 let [mut coarse, mut double] = [Block::zeros(0, 0), Block::zeros(0, 0)];
-                let bound = form_coarsely(&operator.prepared(), &mut coarse).unwrap();
+                let bound = form_in_single(&operator.prepared(), &mut coarse).unwrap();
                 form(&operator.prepared(), &mut double);
                 let off: f64 = coarse
                     .values()
@@ -195,7 +195,7 @@ fn numbers_whose_squares_leave_single_precision_are_formed_in_double() {
         for preprocessing in EVERY {
             let operator = operator(&x, preprocessing, None);
             let [mut coarse, mut double] = [Block::zeros(0, 0), Block::zeros(0, 0)];
-            assert!(form_coarsely(&operator.prepared(), &mut coarse).is_none(), "{unit} {preprocessing:?}");
+            assert!(form_in_single(&operator.prepared(), &mut coarse).is_none(), "{unit} {preprocessing:?}");
             form(&operator.prepared(), &mut double);
             assert_eq!(coarse, double);
         }
@@ -210,7 +210,7 @@ fn every_number_of_threads_gives_the_same_bits_in_single_precision() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
             let mut c = Block::zeros(0, 0);
-            form_coarsely(&operator(&x, Preprocessing::CENTER, None).prepared(), &mut c).unwrap();
+            form_in_single(&operator(&x, Preprocessing::CENTER, None).prepared(), &mut c).unwrap();
             c
         })
     };
