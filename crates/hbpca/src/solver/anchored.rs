@@ -2,22 +2,24 @@
 //!
 //! ```text
 //!    state: anchors Q (d×a, orthonormal) with exact images CQ; block W (d×p), p ≥ k
-//!    start: W ← leading directions of a small sample of rows, and a tenth of random ones, beside those given
+//!    start: W ← leading directions of a small sample of rows, each with a random part of length 1/10, beside those given
 //!    repeat
 //! 1      X ← orth(W − QQᵀW);  Z ← CX                        one full pass, on directions orthogonal to the anchors
 //! 2      Rayleigh–Ritz on [Q, X] with images [CQ, Z]        no pass; the best a pairs become Q, the best p become W
-//! 3      certificate from CQ − QΘ                           no pass
+//! 3      certificate from CW − WΘ, the k best pairs         no pass; m and η grow or shrink with the progress made
 //! 4      W₁ ← (1 − η)W + ηCW
-//! 5      for t = 1 … m − 1
+//! 5      for t = 1 … m − 1:  sample S_t
 //! 6          W_t = Q(QᵀW_t) + R_t
 //! 7          G_t ← CQ(QᵀW_t) + C_S R_t                      only the remainder is sampled
 //! 8          W_{t+1} ← 2((1 − η)W_t + ηG_t) − βW_{t−1},     β = (1 − η + ηθ_{p+1})²
 //! 9          orthonormalise W_{t+1}, the same transform on W_t
+//! 10     W ← [CW − WΘ of the k best pairs, W_m]             exact residuals: a gradient step where all samples mislead
 //! ```
 //!
 //! Source: algorithm 1 of Kim & Klabjan with many exact anchors instead of one, a block instead of a vector, and
 //! Rayleigh–Ritz instead of hope. With one anchor (the last iterate), p = 1 and no Rayleigh–Ritz, lines 4–9 are lines 3–8 of
-//! `vr-hb-power`. Line 2 never loses ground: a noisy inner loop may cost a pass, never the answer.
+//! `vr-hb-power`. Line 2 never loses ground: a noisy inner loop may cost a pass, never the answer. Where W adds nothing to Q, or too
+//! little for k vectors, line 1 adds random directions; where Q spans the whole space, it computes CQ anew.
 //! Choose it when a pass is dear: data on disk, data on other machines. Cost of a step: 1 + (m − 1)|S|/n passes.
 
 use faer::Mat;
@@ -342,7 +344,7 @@ impl Solver for Anchored {
         let before = self.residual;
         self.residual = self.residuals().norm();
         if before.is_finite() && before > 0.0 {
-            self.inner = self.inner.adapted(self.predicted(), self.residual / before);
+            self.inner = self.inner.adapted(self.predicted(), self.residual / before); // 3
         }
         Ok(())
     }
@@ -359,7 +361,7 @@ impl Solver for Anchored {
         let (eta, beta) = self.step_and_momentum();
         let w = self.inner_loop(operator, self.inner.m, eta, beta)?;
         // The exact residuals ride along: even where all samples mislead, the pass makes a gradient step.
-        self.w = beside(&residuals, &w);
+        self.w = beside(&residuals, &w); // 10
         Ok(())
     }
 

@@ -1,22 +1,24 @@
 //! Form C once, then a dense symmetric eigen-solve.
 //!
 //! ```text
-//! 1  C ← (1/n)Σ aₗaₗᵀ                     one full pass
-//! 2  C = UΛUᵀ
+//! 1  C ← (1/n)Σ aₗaₗᵀ                               one full pass; Ĉ = C + E in cheaper arithmetic, where the tolerance has room for E
+//! 2  C = UΛUᵀ                                       where k ≪ d, only its leading part
 //! 3  W ← the k leading columns of U, images CW
+//! 4  of Ĉ: measure EW, or Rayleigh–Ritz with CW     one more pass, in full arithmetic
+//! 5  if that misses the tolerance: from 1, in full arithmetic
+//!    dense data of fewer rows than columns, instead of all that:
+//! 6  AAᵀ = UΛUᵀ;  W ← orth(AᵀU_k);  Rayleigh–Ritz with CW      n×n; three passes
 //! ```
 //!
-//! For k ≪ d line 2 is not a full decomposition but a [Krylov space](super::formed) of C, which is then in cache, or a
-//! [tridiagonal matrix](crate::linalg::Reduced) of which k vectors are asked for. Dense data of fewer
-//! rows than columns is decomposed from AAᵀ, n×n, which has the same eigenvalues: three passes.
+//! Line 2 for k ≪ d is a [Krylov space](super::formed) of C, which is then in cache, or a
+//! [tridiagonal matrix](crate::linalg::Reduced) of which k vectors are asked for. AAᵀ of line 6 has the eigenvalues of nC.
 //!
-//! Where the tolerance has room for it and the operator has cheaper arithmetic, line 1 yields Ĉ = C + E in that. The bound on E that
-//! rounding has is then far too large for the images, so that E is measured, by one more pass in full arithmetic: with W itself,
-//! which gives CW and new Ritz pairs, or, where these are many, with [random combinations](super::probe) of W, which bound ‖EW‖.
-//! Should that miss the tolerance, the next look forms C in full arithmetic.
+//! The bound on E that rounding has is far too large for the images, so that line 4 measures E: with W itself,
+//! which gives CW and new Ritz pairs, or, where these are many, with [random combinations](super::probe) of W, which bound ‖EW‖. It is
+//! left out where the bound is small enough.
 //!
-//! Source: textbook. Choose it when d is small: everything about the spectrum is known after one pass. Cost: 1 pass or 2, nd²
-//! flops and d² numbers of memory.
+//! Source: textbook. Choose it when d is small: everything about the spectrum is known after one pass. Cost: 1 pass or 2, 3 with
+//! line 5 or 6; nd² flops and d² numbers of memory.
 
 use faer::Side;
 
@@ -213,7 +215,7 @@ impl Solver for CovarianceSolver {
             && let Some(gram) = operator.explicit_row_gram()
         {
             let found = gram.leading(k)?;
-            return self.take(&found, operator);
+            return self.take(&found, operator); // 6
         }
         let mut c = Block::zeros(0, 0);
         // 1
@@ -231,7 +233,7 @@ impl Solver for CovarianceSolver {
         let enough = SHARE_OF_TOL * self.tol * ritz_values(&self.vectors, &self.images)[0];
         if single && rounding > enough {
             self.measured = true;
-            self.measure(operator)?;
+            self.measure(operator)?; // 4
         }
         Ok(())
     }
@@ -255,7 +257,7 @@ impl Solver for CovarianceSolver {
 
     /// Asked for more than the last look gave: full arithmetic.
     fn step(&mut self, _operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        self.single = false;
+        self.single = false; // 5
         Ok(())
     }
 

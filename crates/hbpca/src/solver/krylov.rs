@@ -1,22 +1,31 @@
 //! Block Lanczos with thick restart.
 //!
 //! ```text
-//! 1  X ← p random orthonormal directions
-//! 2  repeat
-//! 3      Z ← CX                                     one full pass
-//! 4      Q ← [Q, X];  X ← orth(Z − Q(QᵀZ))          the next Krylov block, fully re-orthogonalised
-//! 5      Rayleigh–Ritz on Q                         residuals known without forming a vector
-//! 6      if Q is full: Q ← its best Ritz vectors    thick restart; the converged ones are locked by staying in
+//! 1  X ← p orthonormal directions, given or random
+//! 2  wide compressed rows: G = (1/n)AAᵀ for C             vectors are shorter, X is random; up to line 8
+//!    repeat
+//! 3      if the residuals are above the rounding of CQ, or CQ is fresh:
+//! 4          Z ← CX                                       one full pass, two for G; in single precision, if there is such, up to line 8
+//! 5          Q ← [Q, X];  X ← orth(Z − Q(QᵀZ))            the next Krylov block, fully re-orthogonalised
+//! 6          fill X up to p columns at random             after a breakdown: an invariant subspace
+//! 7          Rayleigh–Ritz on Q                           residuals known without forming a vector
+//!        else:
+//! 8          V ← the best Ritz vectors;  of G: V ← AᵀV    back to C and to double precision
+//! 9          Q ← the Ritz vectors within V, from CV       one full pass; CQ is fresh
+//! 10         X ← orth(CQ − Q(QᵀCQ))                       only to go on
+//! 11     if tol is met and p Ritz values agree: p ← k + 1, fill X up at random, on for as many steps again
+//! 12     if Q is full: Q ← its best Ritz vectors          thick restart; the converged ones are locked by staying in
 //! ```
 //!
-//! Source: Golub & Underwood 1977; Wu & Simon 2000 for the restart. Deviations: a block that breaks down (an invariant
-//! subspace, fewer than p directions left) is filled up with random directions, so that repeated eigenvalues are found; when
-//! the residuals fall below the rounding of the Lanczos relation, one pass computes the images of the best vectors anew.
-//! A repeated eigenvalue shows at most p of its copies. Where p of the values found agree, in all they say, there may be more:
-//! the block then grows to k + 1 vectors by random ones, which get as many looks as the first ones had.
-//! While the residuals are above the rounding of cheaper arithmetic, and the operator has such, line 3 uses it. Compressed rows of many
-//! more columns than rows spend that time on G = (1/n)AAᵀ instead of C, whose vectors are shorter; X ← orth(AᵀX) leads back.
-//! Choose it as the best method without sampling. Cost of a step: 1 pass.
+//! Source: Golub & Underwood 1977; Wu & Simon 2000 for the restart. Deviations: lines 2 to 4, 6 and 8 to 11.
+//! Line 2: the vectors of G are as long as there are rows; also when pairs of C are asked for, line 8 leads back to it.
+//! Line 3: CQ is known through the Lanczos relation, whose rounding adds up; in single precision 8ε₃₂θ₁ stands for it. Where X
+//! is empty, since Q spans the whole space, only fresh images can help.
+//! Line 6: repeated eigenvalues are found, and spaces of fewer than p directions left are used up. Lines 4 to 7 are done again while Q has
+//! fewer than k vectors.
+//! Line 11: a repeated eigenvalue shows at most p of its copies. Where p of the values found agree, in all they say, there may be more: the
+//! random directions get as many looks as the first ones had.
+//! Choose it as the best method without sampling. Cost of a step: 1 pass; 2 with G, and one more for AᵀV.
 
 use super::krylov_sizes::{FEW, KrylovSizes, LONG};
 use super::lanczos::{Lanczos, Upright};
@@ -76,7 +85,7 @@ impl Krylov {
         };
         let fill = random_complement(view(&given), block.saturating_sub(given.p()), seed)?;
         let memory = sizes.memory.max(k + 2 * block).min(d);
-        let basis = Lanczos::starting_with(beside(&given, &fill));
+        let basis = Lanczos::starting_with(beside(&given, &fill)); // 1
         let sizes = KrylovSizes { block, memory };
         Ok(Self {
             d,
@@ -108,7 +117,7 @@ impl Krylov {
         self.sizes.block = self.sizes.block.min(n);
         self.sizes.memory = self.sizes.memory.min(n);
         self.basis = random_start(n, self.sizes.block, self.seed)?;
-        self.of_rows = true;
+        self.of_rows = true; // 2
         Ok(self)
     }
 
@@ -155,14 +164,14 @@ impl Krylov {
             .any(|i| theta[i] - theta[last(i)] <= residuals[i] + residuals[last(i)] + room)
     }
 
-    /// Lines 3–5.
+    /// Lines 4–7.
     fn widen(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        let rounding = self.multiply(operator)?; // 3
+        let rounding = self.multiply(operator)?; // 4
         if self.basis.len() == 0 {
             self.settle_memory();
         }
         let (unit, seed) = (operator.total_variance(), self.seed ^ (self.steps + 1));
-        self.basis.expand(&self.z, rounding, unit, self.sizes.block, seed) // 4, 5
+        self.basis.expand(&self.z, rounding, unit, self.sizes.block, seed) // 5, 6, 7
     }
 
     /// Z ← CX or GX. Returns a bound on its rounding.
@@ -191,20 +200,20 @@ impl Krylov {
         (self.single, self.fresh) = (false, true);
         self.z = Block::zeros(self.d, 0);
         let (theta, count) = (self.basis.theta.clone(), self.worth_keeping());
-        let mut vectors = self.basis.restart(count);
+        let mut vectors = self.basis.restart(count); // 8
         if std::mem::take(&mut self.of_rows) {
             // ‖Aᵀu‖² = nθ.
             let rows = operator.n_rows() as f64;
             vectors.scale_columns(|c| if theta[c] > 0.0 { (rows * theta[c]).sqrt().recip() } else { 0.0 });
             let mut combined = Block::zeros(self.d, vectors.p());
             let Some(gram) = operator.row_gram() else { unreachable!("the basis is one of G") };
-            gram.combine_rows(&vectors, &mut combined)?;
+            gram.combine_rows(&vectors, &mut combined)?; // 8
             vectors = combined;
         }
         let upright = Upright::new(vectors, self.seed ^ self.steps)?;
         let mut images = Block::zeros(self.d, upright.v.p());
         let rounding = operator.apply(&upright.v, &mut images)?;
-        self.basis.refresh(upright, images, self.k, rounding)
+        self.basis.refresh(upright, images, self.k, rounding) // 9
     }
 
     /// Room for the basis and the block that follows it; in f32 where the images are no better and the vectors are long.
@@ -239,6 +248,7 @@ impl Solver for Krylov {
 
     fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         self.formed = None;
+        // 3
         if self.needs_refresh() || (self.basis.len() > 0 && self.basis.x.p() == 0) {
             return self.refresh(operator);
         }
@@ -296,15 +306,15 @@ impl Solver for Krylov {
         let block = (self.k + 1).min(self.basis.x.d());
         self.sizes =
             KrylovSizes { block, memory: self.sizes.memory.max(self.k + 2 * block).min(self.basis.x.d()) };
-        self.basis.fill(block, self.seed ^ !self.steps)?;
+        self.basis.fill(block, self.seed ^ !self.steps)?; // 11
         self.settled_at = 2 * self.steps + 2;
         Ok(true)
     }
 
     fn step(&mut self, _operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         self.steps += 1;
-        self.basis.settle()?;
-        // 6
+        self.basis.settle()?; // 10
+        // 12
         if self.basis.len() + self.basis.x.p() > self.sizes.memory && self.basis.x.p() > 0 {
             self.basis.compress((self.k + self.sizes.block).max(self.sizes.memory / 2));
         }

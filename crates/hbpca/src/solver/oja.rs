@@ -1,7 +1,9 @@
 //! Oja's rule in mini-batches: the stochastic ancestor.
 //!
 //! ```text
-//! 1  for t = 0, 1, 2, …
+//!    w ← a unit vector, random or given
+//!    for t = 0, 1, 2, …
+//! 1      if m divides t: g ← Cw                 one full pass, for the certificate alone
 //! 2      sample S_t
 //! 3      w ← w + η_t C_S w,   η_t = η / (1 + t/m)
 //! 4      w ← w / ‖w‖
@@ -50,7 +52,7 @@ impl Solver for Oja {
     }
 
     fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        self.image_error = operator.apply(&self.w, &mut self.g)?.of_image();
+        self.image_error = operator.apply(&self.w, &mut self.g)?.of_image(); // 1
         Ok(())
     }
 

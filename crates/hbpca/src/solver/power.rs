@@ -1,7 +1,8 @@
 //! Power iteration.
 //!
 //! ```text
-//! 1  repeat
+//! 1  w ← a unit vector, random or given
+//!    repeat
 //! 2      g ← Cw                     one full pass
 //! 3      w ← g / ‖g‖
 //! ```
@@ -28,7 +29,7 @@ pub struct Power {
 impl Power {
     /// Starts at `start` in d dimensions.
     pub fn new(d: usize, start: &Start) -> Result<Self, Error> {
-        Ok(Self { w: start.vector(d)?, g: Block::zeros(d, 1), image_error: 0.0 })
+        Ok(Self { w: start.vector(d)?, g: Block::zeros(d, 1), image_error: 0.0 }) // 1
     }
 }
 

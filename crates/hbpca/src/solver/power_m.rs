@@ -1,15 +1,17 @@
 //! Power iteration with momentum (Power+M): Chebyshev iteration in disguise.
 //!
 //! ```text
-//! 1  g ← Cw₀;  w₁ ← g                    without the 2, so that the iterates are Chebyshev polynomials of C
-//! 2  repeat for t = 1, 2, …
-//! 3      g ← Cw_t                        one full pass
-//! 4      w_{t+1} ← 2g − βw_{t−1}
+//! 1  w₀ ← a unit vector, random or given
+//!    for t = 0, 1, 2, …
+//! 2      g ← Cw_t                               one full pass
+//! 3      w_{t+1} ← g for t = 0                  without the 2, so that the iterates are Chebyshev polynomials of C
+//! 4      w_{t+1} ← 2g − βw_{t−1} for t ≥ 1
 //! 5      w_t, w_{t+1} ← w_t, w_{t+1} / ‖w_{t+1}‖
 //! ```
 //!
-//! Source: Xu et al. 2018; equation (3) of the paper. Deviations: none. Choose it when λ₂ is known: with β = λ₂² the error
-//! falls like that of the best polynomial, √gap instead of gap. Cost of a step: 1 pass.
+//! Source: Xu et al. 2018; equation (3) of the paper. Deviations: where λ₂ is not given, β = λ̂₂² with the estimate of
+//! `vr-hb-power`, made anew after every line 2; where w_{t+1} vanished or left the range of f64, w_t stands in for it. Choose it when
+//! λ₂ is known: with β = λ₂² the error falls like that of the best polynomial, √gap instead of gap. Cost of a step: 1 pass.
 
 use super::{Pairs, Solver, StepParameters, combine};
 use crate::certificate::Next;
@@ -34,7 +36,7 @@ impl PowerM {
     /// Starts at `start` in d dimensions; β is the momentum's value at η = 1.
     pub fn new(d: usize, momentum: Box<dyn Momentum>, start: &Start) -> Result<Self, Error> {
         let (w_previous, g) = (Block::zeros(d, 1), Block::zeros(d, 1));
-        Ok(Self { momentum, t: 0, w: start.vector(d)?, w_previous, g, image_error: 0.0 })
+        Ok(Self { momentum, t: 0, w: start.vector(d)?, w_previous, g, image_error: 0.0 }) // 1
     }
 }
 
@@ -44,7 +46,7 @@ impl Solver for PowerM {
     }
 
     fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        self.image_error = operator.apply(&self.w, &mut self.g)?.of_image(); // 1, 3
+        self.image_error = operator.apply(&self.w, &mut self.g)?.of_image(); // 2
         self.momentum.observe(&self.w, &self.g);
         Ok(())
     }
@@ -57,7 +59,7 @@ impl Solver for PowerM {
         let beta = self.momentum.beta(1.0);
         // w_{t−1} is overwritten by w_{t+1}; then the two change places.
         if self.t == 0 {
-            self.w_previous.copy_from(&self.g); // 1
+            self.w_previous.copy_from(&self.g); // 3
         } else {
             combine(&mut self.w_previous, -beta, 2.0, &self.g); // 4
         }

@@ -1,6 +1,7 @@
 //! VR HB Power: heavy ball power iteration with reduced variance and a step size.
 //!
 //! ```text
+//!    step size η ∈ (0, 1], momentum β, batch |S|, epoch length m ≥ 2;  w̃₀ a unit vector, random or given
 //!    for s = 0, 1, …
 //! 1      g̃ ← (1/n)Σ aₗaₗᵀw̃ₛ                                             one full pass
 //! 2      w₀ ← w̃ₛ
@@ -14,7 +15,9 @@
 //! ```
 //!
 //! Source: Kim & Klabjan, algorithm 1, with the scaling scheme (line 8) and the momentum of their *Practical
-//! Considerations*. Deviations: none; w̃ₛ has length 1 because of line 8, so that the divisions by ‖w₀‖² fall away.
+//! Considerations*: β = (1 − η + ηλ₂)², where λ₂ is given or estimated anew after every line 1. Deviations: the first epoch, which has no
+//! estimate yet, takes λ₂ = 0; where w_{t+1} vanished or left the range of f64, w_t stands in for it. w̃ₛ has length 1 because of
+//! line 8, so that the divisions by ‖w₀‖² fall away.
 //! Choose it when passes are dear and a mini-batch says much: a small η makes any batch size converge, a large batch with a
 //! large η accelerates. Cost of a step: 1 + (m − 1)|S|/n passes.
 

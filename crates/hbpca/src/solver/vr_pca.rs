@@ -1,7 +1,8 @@
 //! VR-PCA: Oja's rule with reduced variance and a constant step.
 //!
 //! ```text
-//! 1  for s = 0, 1, …
+//! 1  w̃₀ ← a unit vector, random or given
+//!    for s = 0, 1, …
 //! 2      g̃ ← Cw̃ₛ;  w₀ ← w̃ₛ                      one full pass
 //! 3      for t = 1 … m
 //! 4          sample S_t
@@ -11,7 +12,9 @@
 //! ```
 //!
 //! Source: Shamir 2015, algorithm 1. Deviations: mini-batches instead of single rows (with a batch of one row it is the
-//! original). Choose it for small batches and large gaps; it converges for every batch size but does not accelerate.
+//! original). Line 5 is Shamir's difference form: for t = 1 it multiplies a zero vector, so that the first of the m batches
+//! says nothing. `theory/epochs.rs` has the projected form instead, line 6 of `vr-hb-power`, with w₁ ← w₀ + ηg̃ and m − 1 batches.
+//! Choose it for small batches and large gaps; it converges for every batch size but does not accelerate.
 //! Cost of a step: 1 + m|S|/n passes.
 
 use super::{Epoch, Pairs, Solver, StepParameters, check_positive_step, combine, normalize};
@@ -46,7 +49,7 @@ impl VrPca {
             eta,
             epoch,
             sampler,
-            w_tilde: start.vector(d)?,
+            w_tilde: start.vector(d)?, // 1
             g_tilde,
             w,
             difference,
@@ -77,6 +80,7 @@ impl Solver for VrPca {
 
     fn step(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         self.w.copy_from(&self.w_tilde); // 2
+        // 3
         for _ in 0..self.epoch.length() {
             let rows = self.sampler.draw(); // 4
             self.difference.copy_from(&self.w);

@@ -1,11 +1,13 @@
 //! VR Power+M: variance-reduced power iteration with momentum and no step size.
 //!
 //! ```text
-//!    VR HB Power with η = 1
+//!    VR HB Power with η = 1, so that
+//!    line 3 is  w₁ ← g̃
+//!    line 7 is  w_{t+1} ← 2g_t − βw_{t−1},   β = λ₂²
 //! ```
 //!
-//! Source: Xu et al. 2018, as the paper states and compares it. Deviations: none. It does not converge when batches are
-//! small, by design: nothing damps the noise. Cost of a step: 1 + (m − 1)|S|/n passes.
+//! Source: Xu et al. 2018, as the paper states and compares it. Deviations: λ₂ may be an estimate, as in `vr-hb-power`. It does not
+//! converge when batches are small, by design: nothing damps the noise. Cost of a step: 1 + (m − 1)|S|/n passes.
 
 use super::{Epoch, Pairs, Solver, StepParameters, VrHbPower};
 use crate::operator::CovarianceOperator;
