@@ -87,10 +87,12 @@ enum Data<'a> {
 impl Data<'_> {
     fn fit(self, config: &FitConfig, observers: &mut [&mut (dyn Observer + Send)]) -> Outcome<Fit> {
         match self {
-            Self::InMemory { matrix, weights } => Ok(config.fit_observed(matrix, weights, observers)?),
+            Self::InMemory { matrix, weights } => {
+                Ok(config.run().weights(weights).observers(observers).fit(matrix)?)
+            }
             Self::OnDisk { mut rows, memory } => {
                 rows.cut(config.plan_streamed(&rows, memory)?.chunk_bytes)?;
-                Ok(config.fit_streamed(rows, memory, observers)?)
+                Ok(config.run().observers(observers).fit_streamed(rows, memory)?)
             }
         }
     }

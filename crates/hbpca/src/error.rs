@@ -70,6 +70,9 @@ pub enum Error {
         "the run was abandoned in the middle of a pass: there is no result; cancel it instead to keep what it has"
     )]
     Abandoned,
+    /// An eigen-solve that did not converge, or threads that could not be started: no fault of the data.
+    #[error("the computation failed: {0}")]
+    Numerical(String),
     /// The storage or the network behind an operator failed.
     #[error("the data could not be read: {0}")]
     Source(#[source] Box<dyn std::error::Error + Send + Sync>),

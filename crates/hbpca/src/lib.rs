@@ -24,11 +24,14 @@
 mod block;
 mod cancel;
 mod certificate;
+pub mod checkpoint;
+mod choose;
 mod columns;
+mod config;
 mod driver;
 mod error;
-mod fit;
 mod kernels;
+mod limits;
 mod linalg;
 mod matrix;
 mod model;
@@ -36,33 +39,31 @@ mod moments;
 mod observe;
 pub mod operator;
 mod ordered;
-mod pause;
 mod policy;
 mod rounding;
+mod run;
 pub mod solver;
 mod state;
+mod stopwatch;
 pub mod theory;
-
-/// Runs that are saved while they go on, and taken up again.
-pub mod checkpoint {
-    pub use crate::fit::{Checkpoint, CheckpointEvery, Keep, Resumable};
-    pub use crate::pause::{Keeper, Moment, Paused};
-    pub use crate::state::{Archive, State, Tensor};
-}
 
 pub use block::Block;
 pub use cancel::CancelToken;
 pub use certificate::{Certificate, Next, check};
+pub use choose::StreamPlan;
 pub use columns::{Centering, ColumnStatistics, Preprocessing, RowMap, Scaling};
-pub use driver::{Driver, Limits, Report};
+pub use config::{FitConfig, MomentumChoice};
+pub use driver::{Driver, Report};
 pub use error::Error;
-pub use fit::{Fit, FitConfig, MomentumChoice, SolverKind, StreamPlan};
+pub use limits::Limits;
 pub use matrix::{Csr, Dense, Matrix, Real, Replacement, RowChunks, Sampler};
 pub use model::{Model, Summary, Whitening};
 pub use moments::Moments;
 pub use observe::{Event, Observer, Outcome, Record};
 pub use operator::PrecisionChoice;
 pub use policy::Batch;
+pub use run::{Fit, Run};
+pub use solver::SolverKind;
 
 use state::{Archive, State};
 

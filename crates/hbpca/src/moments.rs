@@ -14,7 +14,6 @@
 
 use crate::certificate::Certificate;
 use crate::columns::{ColumnStatistics, Preprocessing, RowMap};
-use crate::driver::Stopwatch;
 use crate::linalg::{product as product_with, view};
 use crate::matrix::Matrix;
 use crate::operator::{
@@ -22,8 +21,9 @@ use crate::operator::{
     Shape,
 };
 use crate::rounding::{RoundingBound, rounding_of_sum};
-use crate::solver::CovarianceSolver;
-use crate::{Block, CancelToken, Driver, Error, Fit, FitConfig, Model, Report, SolverKind, Summary};
+use crate::solver::{CovarianceSolver, SolverKind};
+use crate::stopwatch::Stopwatch;
+use crate::{Block, CancelToken, Driver, Error, Fit, FitConfig, Model, Report, Summary};
 
 /// Bytes that the scatter may take.
 const MOST_BYTES: usize = 128 << 20;
@@ -254,8 +254,7 @@ impl FitConfig {
         let mut operator = Remembered { n, c: moments.covariance(&map), trace, rounding };
         let mut k = self.k;
         let report: Report = loop {
-            let report =
-                Driver::new(self.limits.clone()).run(&mut CovarianceSolver::new(d, k)?, &mut operator)?;
+            let report = Driver::new(self.limits).run(&mut CovarianceSolver::new(d, k)?, &mut operator)?;
             let explained: f64 = report.certificate.eigenvalues.iter().sum();
             match self.variance_share {
                 Some(share) if explained < share * trace && k < n.min(d) => k = (2 * k.max(4)).min(n.min(d)),

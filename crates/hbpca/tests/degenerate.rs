@@ -167,7 +167,7 @@ fn weights_of_zero_leave_rows_out() {
     let config = FitConfig { k: 4, threads: 1, ..FitConfig::default() };
     let kept = config.fit(&dense(values[..48].to_vec(), 4)).unwrap();
     for (storage, x) in [("dense", dense(values.clone(), 4)), ("csr", csr(&values, 4))] {
-        let fit = config.fit_observed(&x, Some(&weights), &mut []).unwrap();
+        let fit = config.run().weights(&weights[..]).fit(&x).unwrap();
         for i in 0..4 {
             let bound = 2.0 * (fit.certificate.residuals[i] + kept.certificate.residuals[i]);
             assert!((fit.model.eigenvalues()[i] - kept.model.eigenvalues()[i]).abs() <= bound, "{storage}");

@@ -182,9 +182,7 @@ fn start_that_is_not_orthogonal_gives_its_first_column() {
 #[test]
 fn bad_weights_are_refused() {
     let x = data(0.5);
-    let text = |weights: &[f64]| {
-        FitConfig::default().fit_observed(&x, Some(weights), &mut []).unwrap_err().to_string()
-    };
+    let text = |weights: &[f64]| FitConfig::default().run().weights(weights).fit(&x).unwrap_err().to_string();
     let mut weights = [1.0; 50];
     assert_eq!(text(&weights[1..]), "row weights, one for each row: 49 given where 50 are needed");
     weights[3] = -2.0;

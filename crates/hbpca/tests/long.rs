@@ -4,7 +4,7 @@
 mod common;
 
 use common::Xorshift;
-use hbpca::checkpoint::Resumable;
+use hbpca::checkpoint::Checkpoints;
 use hbpca::{
     Block, Csr, Fit, FitConfig, Limits, Matrix, Outcome, PrecisionChoice, Preprocessing, SolverKind,
 };
@@ -120,20 +120,22 @@ fn any_number_of_threads_and_any_break_give_the_same_bits() {
     let x = text(1200, 4);
     let config = config(3, 1e-9, PrecisionChoice::Auto);
     let mut kept = Vec::new();
-    let mut keep = |checkpoint: &hbpca::checkpoint::Checkpoint| {
+    let keep = |checkpoint: &hbpca::checkpoint::Checkpoint| {
         kept.push(checkpoint.clone());
         Ok(())
     };
     let data = x.fingerprint(None);
-    let resumable = Resumable { data: data.clone(), keep: Some(&mut keep), ..Resumable::default() };
-    let whole = config.fit_resumable(&x, None, &mut [], resumable).unwrap();
+    let checkpoints =
+        Checkpoints { data: data.clone(), save: Some(Box::new(keep)), ..Checkpoints::default() };
+    let whole = config.run().checkpoints(checkpoints).fit(&x).unwrap();
     for threads in [1, 3] {
         let fit = FitConfig { threads, ..config.clone() }.fit(&x).unwrap();
         assert_eq!(fit.model, whole.model, "{threads} threads");
     }
     assert!(kept.len() > 5, "{}", kept.len());
     for checkpoint in kept {
-        let resumable = Resumable { data: data.clone(), from: Some(checkpoint), ..Resumable::default() };
-        assert_eq!(config.fit_resumable(&x, None, &mut [], resumable).unwrap().model, whole.model);
+        let checkpoints =
+            Checkpoints { data: data.clone(), resume: Some(checkpoint), ..Checkpoints::default() };
+        assert_eq!(config.run().checkpoints(checkpoints).fit(&x).unwrap().model, whole.model);
     }
 }

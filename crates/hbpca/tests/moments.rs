@@ -87,7 +87,7 @@ fn weights_and_means_a_million_times_the_spread_do_no_harm() {
     moments.merge(&part(100..300)).unwrap();
     let config = FitConfig { k: 3, ..FitConfig::default() };
     let fit = config.fit_moments(&moments).unwrap();
-    let whole = config.fit_observed(&dense(values.clone(), D), Some(&weights), &mut []).unwrap();
+    let whole = config.run().weights(&weights[..]).fit(&dense(values.clone(), D)).unwrap();
     assert_eq!(fit.outcome, Outcome::Converged);
     for i in 0..3 {
         let room = fit.certificate.residuals[i] + whole.certificate.residuals[i];

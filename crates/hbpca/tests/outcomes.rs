@@ -82,7 +82,7 @@ fn interrupted_by_an_observer_at_the_iterate_it_saw() {
             }
             if seen >= stop_at { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let fit = power(limits(1e-12, 1000.0)).fit_observed(&data(0.99), None, &mut [&mut observer]).unwrap();
+        let fit = power(limits(1e-12, 1000.0)).run().observer(&mut observer).fit(&data(0.99)).unwrap();
         assert_eq!((fit.outcome, fit.history.len(), seen), (Outcome::Interrupted, looks, looks));
         assert_eq!(finished, Some(Outcome::Interrupted));
     }
@@ -91,14 +91,14 @@ fn interrupted_by_an_observer_at_the_iterate_it_saw() {
 #[test]
 fn interrupted_by_a_token_from_outside() {
     let cancel = CancelToken::default();
-    let config = power(Limits { cancel: cancel.clone(), ..limits(1e-12, 1000.0) });
+    let config = power(limits(1e-12, 1000.0));
     let mut observer = |event: &Event<'_>| {
         if matches!(event, Event::Looked { record, .. } if record.full_passes == 3) {
             cancel.cancel();
         }
         ControlFlow::Continue(())
     };
-    let fit = config.fit_observed(&data(0.99), None, &mut [&mut observer]).unwrap();
+    let fit = config.run().observer(&mut observer).cancelled_by(&cancel).fit(&data(0.99)).unwrap();
     assert_eq!((fit.outcome, fit.history.len()), (Outcome::Interrupted, 3));
     assert!(cancel.is_cancelled());
 }
@@ -142,7 +142,7 @@ fn an_observer_can_put_the_model_of_every_iterate_together() {
     for solver in [SolverKind::Power, SolverKind::Krylov, SolverKind::Anchored] {
         let mut snapshots = Snapshots::default();
         let config = FitConfig { solver, ..power(limits(1e-6, 1000.0)) };
-        let fit = config.fit_observed(&x, None, &mut [&mut snapshots]).unwrap();
+        let fit = config.run().observer(&mut snapshots).fit(&x).unwrap();
         assert_eq!(snapshots.models.len(), fit.history.len(), "{solver}");
         assert_eq!(snapshots.models.last(), Some(&fit.model), "{solver}");
     }
@@ -167,7 +167,7 @@ fn a_share_of_the_variance_is_met_by_the_fewest_components_after_forming_c_once(
 #[test]
 fn an_abandoned_run_ends_without_an_answer() {
     let cancel = CancelToken::default();
-    let config = power(Limits { cancel: cancel.clone(), ..limits(1e-12, 1000.0) });
+    let config = power(limits(1e-12, 1000.0));
     let mut looks = 0;
     let mut observer = |event: &Event<'_>| {
         looks += usize::from(matches!(event, Event::Looked { .. }));
@@ -177,7 +177,7 @@ fn an_abandoned_run_ends_without_an_answer() {
         ControlFlow::Continue(())
     };
     // The look at which it is asked still ends as an interruption; the pass that would follow is not begun.
-    let fit = config.fit_observed(&data(0.99), None, &mut [&mut observer]).unwrap();
+    let fit = config.run().observer(&mut observer).cancelled_by(&cancel).fit(&data(0.99)).unwrap();
     assert_eq!((fit.outcome, fit.history.len(), looks), (Outcome::Interrupted, 3, 3));
     let error = config.fit(&data(0.99)).unwrap_err();
     assert!(matches!(error, Error::Abandoned), "{error}");
@@ -215,7 +215,7 @@ fn every_observer_is_told_even_after_one_said_stop() {
         second += 1;
         ControlFlow::Continue(())
     };
-    power(limits(1e-12, 9.0)).fit_observed(&data(0.99), None, &mut [&mut stopper, &mut counter]).unwrap();
+    power(limits(1e-12, 9.0)).run().observer(&mut stopper).observer(&mut counter).fit(&data(0.99)).unwrap();
     assert_eq!((first, second), (3, 3)); // started, looked, finished
 }
 

@@ -11,7 +11,7 @@ mod common;
 use std::ops::ControlFlow;
 
 use common::*;
-use hbpca::checkpoint::{Checkpoint, CheckpointEvery, Resumable, State, Tensor};
+use hbpca::checkpoint::{Checkpoint, CheckpointEvery, Checkpoints, State, Tensor};
 use hbpca::{
     Batch, Error, Event, Fit, FitConfig, Limits, Matrix, MomentumChoice, Observer, Outcome, Preprocessing,
     Record, Replacement, SolverKind,
@@ -47,18 +47,18 @@ fn config(solver: SolverKind) -> FitConfig {
 /// The fit, and all its checkpoints.
 fn kept(config: &FitConfig, x: &Matrix<'_>, weights: Option<&[f64]>) -> (Fit, Vec<Checkpoint>) {
     let mut kept = Vec::new();
-    let mut keep = |checkpoint: &Checkpoint| {
+    let keep = |checkpoint: &Checkpoint| {
         kept.push(checkpoint.clone());
         Ok(())
     };
     let every = CheckpointEvery::Passes(0.0);
-    let resumable = Resumable { data: "data".into(), every, keep: Some(&mut keep), from: None };
-    let fit = config.fit_resumable(x, weights, &mut [], resumable).unwrap();
+    let checkpoints = Checkpoints { data: "data".into(), every, save: Some(Box::new(keep)), resume: None };
+    let fit = config.run().weights(weights).checkpoints(checkpoints).fit(x).unwrap();
     (fit, kept)
 }
 
-fn from(checkpoint: &Checkpoint) -> Resumable<'static> {
-    Resumable { data: "data".into(), from: Some(checkpoint.clone()), ..Resumable::default() }
+fn from(checkpoint: &Checkpoint) -> Checkpoints<'static> {
+    Checkpoints { data: "data".into(), resume: Some(checkpoint.clone()), ..Checkpoints::default() }
 }
 
 /// Every record that an observer is told of.
@@ -93,12 +93,12 @@ fn assert_same(a: &Fit, b: &Fit, what: &str) {
 /// Resumes from each of the first checkpoints and the last.
 #[track_caller]
 fn assert_law(config: &FitConfig, x: &Matrix<'_>, weights: Option<&[f64]>, what: &str) -> usize {
-    let whole = config.fit_observed(x, weights, &mut []).unwrap();
+    let whole = config.run().weights(weights).fit(x).unwrap();
     let (watched, checkpoints) = kept(config, x, weights);
     assert_same(&watched, &whole, &format!("{what}: keeping changes nothing"));
     for (j, checkpoint) in checkpoints.iter().enumerate() {
         if j < 9 || j + 1 == checkpoints.len() {
-            let resumed = config.fit_resumable(x, weights, &mut [], from(checkpoint)).unwrap();
+            let resumed = config.run().weights(weights).checkpoints(from(checkpoint)).fit(x).unwrap();
             assert_same(&resumed, &whole, &format!("{what}: from checkpoint {j}"));
             assert!(resumed.seconds >= checkpoint.seconds);
         }
@@ -125,7 +125,7 @@ fn choices_that_change_the_way_go_on_too() {
     // More looks than the residual can use: stagnation, with its patience.
     let limits = Limits { tol: 0.0, max_passes: 60.0, ..Limits::default() };
     for kind in [SolverKind::Krylov, SolverKind::Anchored, SolverKind::PowerM] {
-        assert_law(&FitConfig { limits: limits.clone(), ..config(kind) }, &dense, None, "stagnating");
+        assert_law(&FitConfig { limits: limits, ..config(kind) }, &dense, None, "stagnating");
     }
     let oracle = MomentumChoice::Oracle(0.9);
     for kind in [SolverKind::PowerM, SolverKind::VrPowerM, SolverKind::VrHbPower] {
@@ -153,9 +153,9 @@ fn vectors_of_the_rows_go_on_too() {
     let of_rows = |checkpoint: &Checkpoint| format!("{checkpoint:?}").contains("length");
     assert!(looks >= 6 && of_rows(&checkpoints[0]) && !of_rows(&checkpoints[looks - 1]), "{looks} looks");
     // Limits under which a run would not have begun there.
-    let few = Limits { max_passes: 100.0, ..config.limits.clone() };
+    let few = Limits { max_passes: 100.0, ..config.limits };
     let resumed = FitConfig { limits: few, ..config.clone() };
-    let resumed = resumed.fit_resumable(&x, None, &mut [], from(&checkpoints[0])).unwrap();
+    let resumed = resumed.run().checkpoints(from(&checkpoints[0])).fit(&x).unwrap();
     assert_eq!((resumed.outcome, &resumed.model), (Outcome::Converged, &config.fit(&x).unwrap().model));
 }
 
@@ -165,7 +165,7 @@ fn copies_that_krylov_doubts_about_are_found_after_a_break() {
     let lambda: Vec<f64> = (0..40).map(|i| if i < 8 { 1.0 } else { 0.9_f64.powi(i) }).collect();
     let (values, _) = with_spectrum(200, &lambda, 3);
     let config = FitConfig { k: 5, ..config(SolverKind::Krylov) };
-    let config = FitConfig { limits: Limits { max_passes: 100.0, ..config.limits.clone() }, ..config };
+    let config = FitConfig { limits: Limits { max_passes: 100.0, ..config.limits }, ..config };
     assert_law(&config, &csr(&values, 40), None, "copies");
 }
 
@@ -177,7 +177,7 @@ fn shares_of_the_variance_grow_on() {
             let limits = Limits { tol: 1e-4, max_passes: 200.0, ..Limits::default() };
             let config = FitConfig { limits, ..config };
             let mut told = Heard::default();
-            let whole = config.fit_observed(&x, None, &mut [&mut told]).unwrap();
+            let whole = config.run().observer(&mut told).fit(&x).unwrap();
             let (_, checkpoints) = kept(&config, &x, None);
             let sizes: Vec<usize> = checkpoints.iter().map(|c| c.k).collect();
             assert!(
@@ -188,7 +188,8 @@ fn shares_of_the_variance_grow_on() {
             for (j, checkpoint) in checkpoints.iter().enumerate() {
                 let mut retold = Heard::default();
                 let observers: &mut [&mut (dyn Observer + Send)] = &mut [&mut retold];
-                let resumed = config.fit_resumable(&x, None, observers, from(checkpoint)).unwrap();
+                let resumed =
+                    config.run().observers(observers).checkpoints(from(checkpoint)).fit(&x).unwrap();
                 assert_same(&resumed, &whole, &format!("{kind}, {storage}, checkpoint {j}"));
                 assert_eq!(timeless(&retold.0), timeless(&told.0), "{kind}, {storage}, checkpoint {j}");
             }
@@ -207,16 +208,16 @@ fn limits_may_change_and_a_finished_run_returns_at_once() {
     let (short, checkpoints) = kept(&more(1e-11, 7.0), x, None);
     assert_eq!((short.outcome, short.passes), (Outcome::Budget, 7.0));
     let last = checkpoints.last().unwrap();
-    let longer = more(1e-11, 16.0).fit_resumable(x, None, &mut [], from(last)).unwrap();
+    let longer = more(1e-11, 16.0).run().checkpoints(from(last)).fit(x).unwrap();
     assert_same(&longer, &more(1e-11, 16.0).fit(x).unwrap(), "a larger budget");
     // The residual that was reached is enough now.
     let residual = short.certificate.relative_residuals[0];
-    let content = more(residual * 1.01, 16.0).fit_resumable(x, None, &mut [], from(last)).unwrap();
+    let content = more(residual * 1.01, 16.0).run().checkpoints(from(last)).fit(x).unwrap();
     assert_eq!((content.outcome, content.passes), (Outcome::Converged, 7.0));
     assert_eq!(content.history.len(), short.history.len());
     // Seconds count from the first start.
     let limits = Limits { max_seconds: last.paused.seconds / 2.0, ..Limits::default() };
-    let late = FitConfig { limits, ..config.clone() }.fit_resumable(x, None, &mut [], from(last)).unwrap();
+    let late = FitConfig { limits, ..config.clone() }.run().checkpoints(from(last)).fit(x).unwrap();
     assert_eq!((late.outcome, late.passes), (Outcome::Budget, 7.0));
 }
 
@@ -232,16 +233,17 @@ fn an_interrupted_run_is_kept_where_it_stopped() {
             if looks == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let mut last = None;
-        let mut keep = |checkpoint: &Checkpoint| {
+        let keep = |checkpoint: &Checkpoint| {
             last = Some(checkpoint.clone());
             Ok(())
         };
         let every = CheckpointEvery::Seconds(1e9); // only the end is kept
-        let resumable = Resumable { data: "data".into(), every, keep: Some(&mut keep), from: None };
+        let checkpoints =
+            Checkpoints { data: "data".into(), every, save: Some(Box::new(keep)), resume: None };
         let observers: &mut [&mut (dyn Observer + Send)] = &mut [&mut stop];
-        let stopped = config.fit_resumable(x, None, observers, resumable).unwrap();
+        let stopped = config.run().observers(observers).checkpoints(checkpoints).fit(x).unwrap();
         assert_eq!((stopped.outcome, stopped.history.len()), (Outcome::Interrupted, 3));
-        let resumed = config.fit_resumable(x, None, &mut [], from(&last.unwrap())).unwrap();
+        let resumed = config.run().checkpoints(from(&last.unwrap())).fit(x).unwrap();
         assert_same(&resumed, &whole, kind.name());
     }
 }
@@ -253,7 +255,7 @@ fn observers_hear_what_was_before_and_of_new_looks_only() {
     let (whole, checkpoints) = kept(&config, x, None);
     let mut heard = Heard::default();
     let observers: &mut [&mut (dyn Observer + Send)] = &mut [&mut heard];
-    config.fit_resumable(x, None, observers, from(&checkpoints[3])).unwrap();
+    config.run().observers(observers).checkpoints(from(&checkpoints[3])).fit(x).unwrap();
     assert_eq!(timeless(&heard.0), timeless(&whole.history));
 }
 
@@ -268,22 +270,23 @@ fn checkpoints_come_as_often_as_asked() {
         (CheckpointEvery::Seconds(0.0), 16),
     ] {
         let mut passes = Vec::new();
-        let mut keep = |checkpoint: &Checkpoint| {
+        let keep = |checkpoint: &Checkpoint| {
             passes.push(checkpoint.paused.read.full_passes);
             Ok(())
         };
-        let resumable = Resumable { data: String::new(), every, keep: Some(&mut keep), from: None };
-        config.fit_resumable(x, None, &mut [], resumable).unwrap();
+        let checkpoints =
+            Checkpoints { data: String::new(), every, save: Some(Box::new(keep)), resume: None };
+        config.run().checkpoints(checkpoints).fit(x).unwrap();
         assert_eq!((passes.len(), passes.last()), (want, Some(&16)), "{every}: {passes:?}");
     }
-    let mut keep = |_: &Checkpoint| Err(Error::Checkpoint("no room".into()));
-    let resumable = Resumable { keep: Some(&mut keep), ..Resumable::default() };
-    let error = config.fit_resumable(x, None, &mut [], resumable).unwrap_err().to_string();
+    let keep = |_: &Checkpoint| Err(Error::Checkpoint("no room".into()));
+    let checkpoints = Checkpoints { save: Some(Box::new(keep)), ..Checkpoints::default() };
+    let error = config.run().checkpoints(checkpoints).fit(x).unwrap_err().to_string();
     assert!(error.ends_with("no room"), "{error}");
 }
 
-fn refusal(config: &FitConfig, x: &Matrix<'_>, resumable: Resumable<'_>) -> String {
-    config.fit_resumable(x, None, &mut [], resumable).unwrap_err().to_string()
+fn refusal(config: &FitConfig, x: &Matrix<'_>, checkpoints: Checkpoints<'_>) -> String {
+    config.run().checkpoints(checkpoints).fit(x).unwrap_err().to_string()
 }
 
 #[test]
@@ -292,7 +295,7 @@ fn other_data_versions_and_choices_are_refused_by_name() {
     let config = config(SolverKind::VrHbPower);
     let (_, checkpoints) = kept(&config, x, None);
     let one = &checkpoints[1];
-    let other = Resumable { data: "other".into(), ..from(one) };
+    let other = Checkpoints { data: "other".into(), ..from(one) };
     assert_eq!(
         refusal(&config, x, other),
         "the run cannot be resumed from this checkpoint: it belongs to other data (\"data\", and this is \"other\"): \
@@ -331,7 +334,7 @@ fn a_start_need_not_be_given_again_and_threads_may_differ() {
     let started = FitConfig { start: Some(random_block(D, 2, 8)), ..plain.clone() };
     let (whole, checkpoints) = kept(&started, x, None);
     for config in [plain, FitConfig { threads: 3, ..started }] {
-        let resumed = config.fit_resumable(x, None, &mut [], from(&checkpoints[1])).unwrap();
+        let resumed = config.run().checkpoints(from(&checkpoints[1])).fit(x).unwrap();
         assert_same(&resumed, &whole, "other threads, no start");
     }
 }
@@ -381,8 +384,7 @@ fn hostile_states_are_errors_and_never_panics() {
             let (_, checkpoints) = kept(&config, &x, None);
             let one = &checkpoints[checkpoints.len() / 2];
             for (name, tensor) in one.paused.state.tensors() {
-                let resume =
-                    |forgery| config.fit_resumable(&x, None, &mut [], from(&forged(one, name, forgery)));
+                let resume = |forgery| config.run().checkpoints(from(&forged(one, name, forgery))).fit(&x);
                 let refused = |forgery| {
                     resume(forgery).err().unwrap_or_else(|| panic!("{kind}, {storage}: {name}")).to_string()
                 };
@@ -400,8 +402,7 @@ fn hostile_states_are_errors_and_never_panics() {
                 }
             }
             for name in one.paused.state.counts().keys() {
-                let resume =
-                    |forgery| config.fit_resumable(&x, None, &mut [], from(&forged(one, name, forgery)));
+                let resume = |forgery| config.run().checkpoints(from(&forged(one, name, forgery))).fit(&x);
                 assert!(resume(Forgery::Gone).unwrap_err().to_string().contains("is missing"), "{name}");
                 assert!(resume(Forgery::Count(u64::MAX)).unwrap_err().to_string().contains("impossible"));
                 for count in [0, 1, 2, 1 << 20, 1 << 53] {

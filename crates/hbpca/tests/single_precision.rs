@@ -142,7 +142,7 @@ fn covariances_formed_in_single_precision_are_certified_or_formed_again() {
                         let solver = SolverKind::Covariance;
                         let config =
                             FitConfig { k, solver, precision, limits, preprocessing, ..FitConfig::default() };
-                        config.fit_observed(&x, weights, &mut []).unwrap()
+                        config.run().weights(weights).fit(&x).unwrap()
                     };
                     let label = format!("{kind}, k = {k}, {preprocessing:?}, weights {}", weights.is_some());
                     let double = fit(PrecisionChoice::Double, 1e-6, 1000.0);

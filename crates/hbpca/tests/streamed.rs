@@ -9,7 +9,7 @@
 mod common;
 
 use common::chunked::{Chunked, dense_problem, sparse_problem};
-use hbpca::checkpoint::{Checkpoint, Resumable};
+use hbpca::checkpoint::{Checkpoint, Checkpoints};
 use hbpca::operator::{Covariance, CovarianceOperator, Precision, Products, Streamed};
 use hbpca::solver::{Anchored, AnchoredSizes, Krylov, KrylovSizes};
 use hbpca::{
@@ -315,7 +315,8 @@ fn few_reads_of_the_disk_suffice() {
         let reference = config.fit(&x).unwrap().model.vectors();
         let config = hbpca::FitConfig { solver: hbpca::SolverKind::Anchored, ..config };
         let mut approach = Approach { reference, reached: Vec::new() };
-        let fit = config.fit_streamed(Chunked::new(&x, &starts), 48 << 20, &mut [&mut approach]).unwrap();
+        let fit =
+            config.run().observer(&mut approach).fit_streamed(Chunked::new(&x, &starts), 48 << 20).unwrap();
         assert_eq!((fit.outcome, fit.statistics_passes as u64), (Outcome::Converged, 0));
         let passes_to = |error: f64| approach.reached.iter().find(|look| look.1 <= error).unwrap().0;
         assert!(passes_to(1e-6) <= to_single, "{:?}", approach.reached);
@@ -339,7 +340,7 @@ fn every_solver_runs_on_a_stream_and_agrees_with_memory() {
                 ..hbpca::FitConfig::default()
             };
             let memory = config.fit(&x).unwrap();
-            let streamed = config.fit_streamed(Chunked::new(&x, &starts), 64 << 20, &mut []).unwrap();
+            let streamed = config.run().fit_streamed(Chunked::new(&x, &starts), 64 << 20).unwrap();
             let residuals = |fit: &hbpca::Fit| fit.certificate.residuals.clone();
             for (j, pair) in memory.model.eigenvalues().iter().zip(streamed.model.eigenvalues()).enumerate() {
                 let bound = residuals(&memory)[j] + residuals(&streamed)[j];
@@ -366,7 +367,7 @@ fn a_share_of_the_variance_is_reached_on_a_stream() {
     let x = dense_problem(2000, 30);
     let config = hbpca::FitConfig { variance_share: Some(0.9), ..hbpca::FitConfig::default() };
     let memory = config.fit(&x).unwrap();
-    let streamed = config.fit_streamed(Chunked::new(&x, &[0, 700, 2000]), 64 << 20, &mut []).unwrap();
+    let streamed = config.run().fit_streamed(Chunked::new(&x, &[0, 700, 2000]), 64 << 20).unwrap();
     assert_eq!(memory.model.n_components(), streamed.model.n_components());
 }
 
@@ -390,7 +391,7 @@ fn observers_learn_how_rows_are_prepared_before_the_first_look() {
     for solver in [hbpca::SolverKind::Krylov, hbpca::SolverKind::Power] {
         let mut order = Order::default();
         let config = hbpca::FitConfig { solver, ..hbpca::FitConfig::default() };
-        config.fit_streamed(Chunked::new(&x, &[0, 300]), 64 << 20, &mut [&mut order]).unwrap();
+        config.run().observer(&mut order).fit_streamed(Chunked::new(&x, &[0, 300]), 64 << 20).unwrap();
         assert_eq!(order.0[..2], ["prepared", "looked"]);
         assert_eq!(order.0.iter().filter(|what| **what == "prepared").count(), 1);
     }
@@ -407,16 +408,16 @@ fn streams_go_on_from_every_checkpoint_to_the_same_bits() {
             let preprocessing = Preprocessing::STANDARDIZE;
             let config = FitConfig { solver, limits, preprocessing, epoch: 5, ..FitConfig::default() };
             let mut kept: Vec<Checkpoint> = Vec::new();
-            let mut keep = |checkpoint: &Checkpoint| {
+            let keep = |checkpoint: &Checkpoint| {
                 kept.push(checkpoint.clone());
                 Ok(())
             };
-            let resumable = Resumable { keep: Some(&mut keep), ..Resumable::default() };
-            let whole = config.fit_streamed_resumable(rows(), memory, &mut [], resumable).unwrap();
+            let checkpoints = Checkpoints { save: Some(Box::new(keep)), ..Checkpoints::default() };
+            let whole = config.run().checkpoints(checkpoints).fit_streamed(rows(), memory).unwrap();
             assert!(!kept.is_empty(), "{solver}");
             for from in kept {
-                let resumable = Resumable { from: Some(from), ..Resumable::default() };
-                let resumed = config.fit_streamed_resumable(rows(), memory, &mut [], resumable).unwrap();
+                let checkpoints = Checkpoints { resume: Some(from), ..Checkpoints::default() };
+                let resumed = config.run().checkpoints(checkpoints).fit_streamed(rows(), memory).unwrap();
                 assert_eq!(resumed.model, whole.model, "{solver}");
                 assert_eq!(resumed.certificate, whole.certificate, "{solver}");
                 assert_eq!(resumed.passes.to_bits(), whole.passes.to_bits(), "{solver}");
@@ -432,15 +433,15 @@ fn a_checkpoint_of_other_rows_or_other_chunks_is_refused() {
     let other = dense_problem(601, 25);
     let config = FitConfig { solver: SolverKind::Krylov, ..FitConfig::default() };
     let mut kept = None;
-    let mut keep = |checkpoint: &Checkpoint| {
+    let keep = |checkpoint: &Checkpoint| {
         kept = Some(checkpoint.clone());
         Ok(())
     };
-    let resumable = Resumable { keep: Some(&mut keep), ..Resumable::default() };
-    config.fit_streamed_resumable(Chunked::new(&x, &[0, 300, 600]), 1 << 28, &mut [], resumable).unwrap();
+    let checkpoints = Checkpoints { save: Some(Box::new(keep)), ..Checkpoints::default() };
+    config.run().checkpoints(checkpoints).fit_streamed(Chunked::new(&x, &[0, 300, 600]), 1 << 28).unwrap();
     for (rows, starts) in [(&x, &[0, 200, 600]), (&other, &[0, 300, 601])] {
-        let resumable = Resumable { from: kept.clone(), ..Resumable::default() };
-        let refused = config.fit_streamed_resumable(Chunked::new(rows, starts), 1 << 28, &mut [], resumable);
+        let checkpoints = Checkpoints { resume: kept.clone(), ..Checkpoints::default() };
+        let refused = config.run().checkpoints(checkpoints).fit_streamed(Chunked::new(rows, starts), 1 << 28);
         let error = refused.unwrap_err();
         assert!(matches!(error, Error::Checkpoint(_)) && error.to_string().contains("other data"), "{error}");
     }

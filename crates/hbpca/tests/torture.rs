@@ -39,7 +39,7 @@ fn fit(problem: &Problem, solver: SolverKind) -> Fit {
         threads: 1,
         ..FitConfig::default()
     };
-    let fit = config.fit_observed(&problem.matrix, problem.weights.as_deref(), &mut []).unwrap();
+    let fit = config.run().weights(problem.weights.as_deref()).fit(&problem.matrix).unwrap();
     assert!(fit.passes <= max_passes * (1.0 + 1e-12), "{} passes", fit.passes);
     assert_every_number_is_defined(&fit, &problem.matrix, "a number");
     fit

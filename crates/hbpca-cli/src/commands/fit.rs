@@ -1,6 +1,6 @@
 //! `hbpca fit`: data in, a certified model out.
 
-use hbpca::checkpoint::{Checkpoint, Keep, Resumable};
+use hbpca::checkpoint::{Checkpoint, Checkpoints, Keep};
 use hbpca::{Centering, Error, Fit, FitConfig, Observer, Outcome, Preprocessing, RowChunks, Scaling};
 use hbpca_io::{ByteSize, StoredModel};
 
@@ -41,7 +41,7 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
     });
     let (resumed, from) = from.unzip();
     let keep = write.as_mut().map(|write| write as &mut Keep<'_>);
-    let resumable = Resumable { data: String::new(), every, keep, from };
+    let resumable = Checkpoints { data: String::new(), every, save: keep, from };
     let refused = |error: &Error, name: &str| match (error, &resumed) {
         (Error::Checkpoint(_), Some(file)) => Failure::Input(format!("{}: {error}", file.display())),
         _ => Failure::refused(error, name),
@@ -91,7 +91,7 @@ fn in_memory(
     source: Source,
     config: &FitConfig,
     observers: &mut [&mut (dyn Observer + Send)],
-    resumable: Resumable<'_>,
+    resumable: Checkpoints<'_>,
     refused: impl Fn(&Error, &str) -> Failure,
     verbosity: Verbosity,
 ) -> Result<(Fit, About), Failure> {
@@ -102,7 +102,10 @@ fn in_memory(
     let data = if wanted { matrix.fingerprint(None) } else { String::new() };
     let running = Running::with(&config.limits.cancel);
     let fit = config
-        .fit_resumable(matrix, None, observers, Resumable { data, ..resumable })
+        .run()
+        .observers(observers)
+        .checkpoints(Checkpoints { data, ..resumable })
+        .fit(matrix)
         .map_err(|error| refused(&error, &loaded.name))?;
     drop(running);
     let kind = plan::kind(matrix);
@@ -124,7 +127,7 @@ fn from_disk(
     streamed: Streamed,
     config: &FitConfig,
     observers: &mut [&mut (dyn Observer + Send)],
-    resumable: Resumable<'_>,
+    resumable: Checkpoints<'_>,
     refused: impl Fn(&Error, &str) -> Failure,
     meter: Meter,
     verbosity: Verbosity,
@@ -138,7 +141,10 @@ fn from_disk(
     let running = Running::with(&config.limits.cancel);
     let metered = meter.around(rows, plan.bytes);
     let fit = config
-        .fit_streamed_resumable(metered, memory, observers, resumable)
+        .run()
+        .observers(observers)
+        .checkpoints(resumable)
+        .fit_streamed(metered, memory)
         .map_err(|error| refused(&error, &name))?;
     drop(running);
     let about = About {

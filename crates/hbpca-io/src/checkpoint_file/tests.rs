@@ -2,7 +2,7 @@
 
 use std::hash::Hasher;
 
-use hbpca::checkpoint::{CheckpointEvery, Resumable};
+use hbpca::checkpoint::{CheckpointEvery, Checkpoints};
 use hbpca::{Dense, FitConfig, Limits, Matrix, SolverKind};
 use safetensors::tensor::SafeTensors;
 
@@ -23,13 +23,14 @@ fn config(solver: SolverKind, max_passes: f64) -> FitConfig {
 fn kept(solver: SolverKind) -> Checkpoint {
     let (x, config) = (data(), config(solver, 3.0));
     let mut last = None;
-    let mut keep = |checkpoint: &Checkpoint| {
+    let keep = |checkpoint: &Checkpoint| {
         last = Some(checkpoint.clone());
         Ok(())
     };
     let every = CheckpointEvery::default();
-    let resumable = Resumable { data: x.fingerprint(None), every, keep: Some(&mut keep), from: None };
-    config.fit_resumable(&x, None, &mut [], resumable).unwrap();
+    let resumable =
+        Checkpoints { data: x.fingerprint(None), every, save: Some(Box::new(keep)), resume: None };
+    config.run().checkpoints(resumable).fit(&x).unwrap();
     last.unwrap()
 }
 
@@ -181,8 +182,8 @@ fn go_on_from_mutations(seconds: f64, seed: u64) -> [usize; 3] {
         counts[1] += 1;
         let config = config(checkpoint.solver, 9.0);
         let resumable =
-            Resumable { data: checkpoint.data.clone(), from: Some(checkpoint), ..Resumable::default() };
-        counts[2] += usize::from(config.fit_resumable(&x, None, &mut [], resumable).is_ok());
+            Checkpoints { data: checkpoint.data.clone(), resume: Some(checkpoint), ..Checkpoints::default() };
+        counts[2] += usize::from(config.run().checkpoints(resumable).fit(&x).is_ok());
     }
     counts
 }

@@ -201,8 +201,9 @@ pub(crate) fn small_eigen(h: &Mat<f64>) -> Result<(Vec<f64>, Mat<f64>), Error> {
     let largest = h.norm_max();
     let scale = if largest > 0.0 { largest } else { 1.0 };
     let symmetric = Mat::from_fn(p, p, |i, j| 0.5 * (h[(i, j)] + h[(j, i)]) / scale);
-    let eigen =
-        symmetric.self_adjoint_eigen(Side::Lower).map_err(|e| Error::Source(format!("{e:?}").into()))?;
+    let eigen = symmetric
+        .self_adjoint_eigen(Side::Lower)
+        .map_err(|e| Error::Numerical(format!("no eigenvalues of a symmetric matrix: {e:?}")))?;
     let values = (0..p).map(|i| eigen.S()[p - 1 - i] * scale).collect();
     Ok((values, Mat::from_fn(p, p, |i, j| eigen.U()[(i, p - 1 - j)])))
 }

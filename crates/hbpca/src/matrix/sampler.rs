@@ -67,7 +67,7 @@ impl Sampler {
     /// Batches of about `batch` rows in runs of `length` rows that follow each other, from row 0, `length`, 2·`length`, … on: what
     /// a disk reads well. Every run is equally likely, and so is every row; rows of one run come together or not at all, and the
     /// last run is short where n is no multiple of `length`.
-    pub fn in_runs(
+    pub fn in_ranges(
         n: usize,
         batch: usize,
         length: usize,
@@ -244,7 +244,7 @@ mod tests {
     fn runs_come_whole_and_every_row_is_equally_likely() {
         let (n, batch, length, draws) = (47, 12, 5, 20_000);
         for replacement in [Replacement::With, Replacement::Without] {
-            let mut sampler = Sampler::in_runs(n, batch, length, replacement, 1).unwrap();
+            let mut sampler = Sampler::in_ranges(n, batch, length, replacement, 1).unwrap();
             assert_eq!(sampler.batch(), 15);
             let mut counts = vec![0.0; n];
             for _ in 0..draws {
@@ -257,7 +257,7 @@ mod tests {
             assert!(counts.iter().all(|count| (count - mean).abs() < 6.0 * mean.sqrt()), "{counts:?}");
             assert!(counts.chunks(length).all(|run| run.iter().all(|count| *count == run[0])));
         }
-        let one = Sampler::in_runs(47, 12, 1, Replacement::Without, 3).unwrap().draw().to_vec();
+        let one = Sampler::in_ranges(47, 12, 1, Replacement::Without, 3).unwrap().draw().to_vec();
         assert_eq!(one, Sampler::new(47, 12, Replacement::Without, 3).unwrap().draw());
     }
 

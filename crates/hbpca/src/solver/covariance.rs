@@ -24,7 +24,7 @@ use faer::Side;
 
 use super::formed::{leading, multiply, solves_by_krylov, solves_partially};
 use super::probe::{PROBES, Probes};
-use super::{Outlook, Pairs, Solver};
+use super::{Pairs, ResidualEstimate, Solver};
 use crate::block::largest;
 use crate::certificate::{Next, ritz_values};
 use crate::linalg::{
@@ -189,8 +189,9 @@ impl CovarianceSolver {
 /// The k leading eigenvectors of C, and all eigenvalues, descending, by a full decomposition.
 fn all_pairs(c: &Block, k: usize) -> Result<(Block, Vec<f64>), Error> {
     let d = c.d();
-    let eigen =
-        view(c).self_adjoint_eigen(Side::Lower).map_err(|e| Error::Source(format!("{e:?}").into()))?;
+    let eigen = view(c)
+        .self_adjoint_eigen(Side::Lower)
+        .map_err(|e| Error::Numerical(format!("no eigenvalues of a symmetric matrix: {e:?}")))?;
     let (u, lambda) = (eigen.U(), eigen.S()); // ascending
     let mut vectors = Block::zeros(d, k);
     for (j, row) in vectors.values_mut().chunks_exact_mut(k).enumerate() {
@@ -238,15 +239,15 @@ impl Solver for CovarianceSolver {
         Ok(())
     }
 
-    fn outlook(&self) -> Option<Outlook> {
+    fn residual_estimate(&self) -> Option<ResidualEstimate> {
         self.measured.then(|| {
             let theta = ritz_values(&self.vectors, &self.images);
             let residuals = residual_norms(&self.vectors, &self.images, &theta);
-            Outlook {
+            ResidualEstimate {
                 theta: theta[0],
                 residual: largest(residuals),
                 image_error: self.image_error,
-                clears_up: true,
+                bound_will_fall: true,
             }
         })
     }

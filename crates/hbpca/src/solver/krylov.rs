@@ -29,7 +29,7 @@
 
 use super::krylov_sizes::{FEW, KrylovSizes, LONG};
 use super::lanczos::{Lanczos, Upright};
-use super::{Outlook, Pairs, Solver};
+use super::{Pairs, ResidualEstimate, Solver};
 use crate::block::largest;
 use crate::certificate::Next;
 use crate::linalg::{Tall, beside, orthonormal_complement, random_complement, view};
@@ -262,10 +262,15 @@ impl Solver for Krylov {
         Ok(())
     }
 
-    fn outlook(&self) -> Option<Outlook> {
+    fn residual_estimate(&self) -> Option<ResidualEstimate> {
         let theta = self.basis.theta.first().copied().unwrap_or(0.0);
         let (residual, image_error) = (self.residual(), self.basis.image_error());
-        Some(Outlook { theta, residual, image_error, clears_up: self.single || self.needs_refresh() })
+        Some(ResidualEstimate {
+            theta,
+            residual,
+            image_error,
+            bound_will_fall: self.single || self.needs_refresh(),
+        })
     }
 
     fn form_pairs(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
@@ -291,7 +296,7 @@ impl Solver for Krylov {
         formed.or_else(|| self.basis.take_fresh()).unwrap_or_else(|| self.pairs().vectors.clone())
     }
 
-    fn doubts(&mut self) -> Result<bool, Error> {
+    fn may_miss_multiplicity(&mut self) -> Result<bool, Error> {
         if self.searches() {
             return Ok(true);
         }

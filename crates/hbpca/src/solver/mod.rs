@@ -7,6 +7,8 @@ mod anchored;
 mod basis;
 mod covariance;
 mod formed;
+mod iterate;
+mod kind;
 mod krylov;
 mod krylov_sizes;
 mod lanczos;
@@ -21,6 +23,7 @@ mod vr_power_m;
 pub use anchored::{Anchored, AnchoredSizes};
 pub use covariance::CovarianceSolver;
 pub(crate) use formed::{solves_partially, vectors_kept, work};
+pub use kind::SolverKind;
 pub use krylov::Krylov;
 pub use krylov_sizes::KrylovSizes;
 pub use oja::Oja;
@@ -40,7 +43,7 @@ use crate::{Archive, Block, Error};
 
 /// What a solver knows of its pairs before it forms them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outlook {
+pub struct ResidualEstimate {
     /// θ₁.
     pub theta: f64,
     /// The largest residual, rounding apart.
@@ -48,7 +51,7 @@ pub struct Outlook {
     /// A bound on the rounding of each image.
     pub image_error: f64,
     /// Whether a look to come will lower that bound.
-    pub clears_up: bool,
+    pub bound_will_fall: bool,
 }
 
 /// Parameters in force, for the history.
@@ -94,13 +97,13 @@ pub trait Solver {
 
     /// What [`pairs`](Self::pairs) will show, where that is known without forming vectors: the driver then asks for the
     /// pairs only when they may end the run.
-    fn outlook(&self) -> Option<Outlook> {
+    fn residual_estimate(&self) -> Option<ResidualEstimate> {
         None
     }
 
-    /// Asked when the tolerance is met: whether leading eigenvalues may still be hidden. Who answers yes goes on looking for
-    /// them, and is asked again.
-    fn doubts(&mut self) -> Result<bool, Error> {
+    /// Whether copies of a leading eigenvalue may still be hidden; asked when the tolerance is met. A solver that answers yes goes
+    /// on looking for them, and is asked again.
+    fn may_miss_multiplicity(&mut self) -> Result<bool, Error> {
         Ok(false)
     }
 

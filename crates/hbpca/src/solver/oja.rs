@@ -14,11 +14,11 @@
 //! invented. Cost of a step (m batches): m|S|/n passes, and one full pass for the look that certifies it, since no
 //! exact image comes for free.
 
+use super::iterate::Iterate;
 use super::{Epoch, Pairs, Solver, StepParameters, check_positive_step, combine, normalize};
-use crate::certificate::Next;
 use crate::operator::{CovarianceOperator, Products};
 use crate::policy::Start;
-use crate::{Archive, Block, Error, Sampler};
+use crate::{Archive, Error, Sampler};
 
 /// w ← w + η_t C_S w with a diminishing step.
 #[derive(Clone, Debug)]
@@ -28,17 +28,15 @@ pub struct Oja {
     sampler: Sampler,
     /// t, steps done.
     t: usize,
-    /// w, a unit vector; g = C_S w within a step, Cw after a look.
-    w: Block,
-    g: Block,
-    image_error: f64,
+    /// w, and g = C_S w within a step, Cw after a look.
+    iterate: Iterate,
 }
 
 impl Oja {
     /// First step size `eta` > 0; `epoch` batches from `sampler` make one step.
     pub fn new(d: usize, eta: f64, epoch: Epoch, sampler: Sampler, start: &Start) -> Result<Self, Error> {
         check_positive_step(eta)?;
-        Ok(Self { eta, epoch, sampler, t: 0, w: start.vector(d)?, g: Block::zeros(d, 1), image_error: 0.0 })
+        Ok(Self { eta, epoch, sampler, t: 0, iterate: Iterate::new(d, start)? })
     }
 
     fn eta_t(&self) -> f64 {
@@ -52,21 +50,21 @@ impl Solver for Oja {
     }
 
     fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        self.image_error = operator.apply(&self.w, &mut self.g)?.of_image(); // 1
-        Ok(())
+        self.iterate.look(operator) // 1
     }
 
     fn pairs(&mut self) -> Pairs<'_> {
-        Pairs { vectors: &self.w, images: &self.g, image_error: self.image_error, next: Next::Unknown }
+        self.iterate.pairs()
     }
 
     fn step(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         for _ in 0..self.epoch.length() {
-            let rows = self.sampler.draw(); // 2
-            operator.apply_batch(rows, &self.w, &mut self.g)?;
             let eta_t = self.eta_t();
-            combine(&mut self.w, 1.0, eta_t, &self.g); // 3
-            normalize(&mut self.w); // 4
+            let rows = self.sampler.draw(); // 2
+            let Iterate { w, g, .. } = &mut self.iterate;
+            operator.apply_batch(rows, w, g)?;
+            combine(w, 1.0, eta_t, g); // 3
+            normalize(w); // 4
             self.t += 1;
         }
         Ok(())
@@ -82,9 +80,7 @@ impl Solver for Oja {
 
     fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
         archive.size("t", &mut self.t)?;
-        archive.block("w", &mut self.w)?;
-        archive.block("g", &mut self.g)?;
-        archive.number("image_error", &mut self.image_error)?;
+        archive.part("iterate", |archive| self.iterate.archive(archive))?;
         archive.part("sampler", |archive| self.sampler.archive(archive))
     }
 }

@@ -10,26 +10,22 @@
 //! Source: Golub & Van Loan; equation (2) of the paper. Deviations: none. Choose it as a yardstick: the error falls by
 //! (λ₂/λ₁)² a pass. Cost of a step: 1 pass.
 
-use super::{Pairs, Solver, normalize};
-use crate::certificate::Next;
-use crate::operator::{CovarianceOperator, Products};
-use crate::policy::Start;
-use crate::{Archive, Block, Error};
+use super::iterate::Iterate;
+use super::{Pairs, Solver, Start, normalize};
+use crate::operator::CovarianceOperator;
+use crate::{Archive, Error};
 
 /// w ← Cw / ‖Cw‖.
 #[derive(Clone, Debug)]
 pub struct Power {
-    /// w, a unit vector of length d.
-    w: Block,
-    /// g = Cw.
-    g: Block,
-    image_error: f64,
+    /// w and g = Cw.
+    iterate: Iterate,
 }
 
 impl Power {
     /// Starts at `start` in d dimensions.
     pub fn new(d: usize, start: &Start) -> Result<Self, Error> {
-        Ok(Self { w: start.vector(d)?, g: Block::zeros(d, 1), image_error: 0.0 }) // 1
+        Ok(Self { iterate: Iterate::new(d, start)? }) // 1
     }
 }
 
@@ -39,17 +35,17 @@ impl Solver for Power {
     }
 
     fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        self.image_error = operator.apply(&self.w, &mut self.g)?.of_image(); // 2
-        Ok(())
+        self.iterate.look(operator) // 2
     }
 
     fn pairs(&mut self) -> Pairs<'_> {
-        Pairs { vectors: &self.w, images: &self.g, image_error: self.image_error, next: Next::Unknown }
+        self.iterate.pairs()
     }
 
     fn step(&mut self, _operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        self.w.copy_from(&self.g); // 3
-        normalize(&mut self.w);
+        let Iterate { w, g, .. } = &mut self.iterate;
+        w.copy_from(g); // 3
+        normalize(w);
         Ok(())
     }
 
@@ -58,8 +54,6 @@ impl Solver for Power {
     }
 
     fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
-        archive.block("w", &mut self.w)?;
-        archive.block("g", &mut self.g)?;
-        archive.number("image_error", &mut self.image_error)
+        archive.part("iterate", |archive| self.iterate.archive(archive))
     }
 }

@@ -13,9 +13,9 @@
 //! `vr-hb-power`, made anew after every line 2; where w_{t+1} vanished or left the range of f64, w_t stands in for it. Choose it when
 //! λ₂ is known: with β = λ₂² the error falls like that of the best polynomial, √gap instead of gap. Cost of a step: 1 pass.
 
+use super::iterate::Iterate;
 use super::{Pairs, Solver, StepParameters, combine};
-use crate::certificate::Next;
-use crate::operator::{CovarianceOperator, Products};
+use crate::operator::CovarianceOperator;
 use crate::policy::{Momentum, Start};
 use crate::{Archive, Block, Error};
 
@@ -24,19 +24,16 @@ use crate::{Archive, Block, Error};
 pub struct PowerM {
     momentum: Box<dyn Momentum>,
     t: usize,
-    /// w_t, a unit vector, and w_{t−1} on the same scale.
-    w: Block,
+    /// w_t and g = Cw_t; w_{t−1} on the same scale.
+    iterate: Iterate,
     w_previous: Block,
-    /// g = Cw_t.
-    g: Block,
-    image_error: f64,
 }
 
 impl PowerM {
     /// Starts at `start` in d dimensions; β is the momentum's value at η = 1.
     pub fn new(d: usize, momentum: Box<dyn Momentum>, start: &Start) -> Result<Self, Error> {
-        let (w_previous, g) = (Block::zeros(d, 1), Block::zeros(d, 1));
-        Ok(Self { momentum, t: 0, w: start.vector(d)?, w_previous, g, image_error: 0.0 }) // 1
+        let iterate = Iterate::new(d, start)?; // 1
+        Ok(Self { momentum, t: 0, iterate, w_previous: Block::zeros(d, 1) })
     }
 }
 
@@ -46,25 +43,25 @@ impl Solver for PowerM {
     }
 
     fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        self.image_error = operator.apply(&self.w, &mut self.g)?.of_image(); // 2
-        self.momentum.observe(&self.w, &self.g);
+        self.iterate.look(operator)?; // 2
+        self.momentum.observe(&self.iterate.w, &self.iterate.g);
         Ok(())
     }
 
     fn pairs(&mut self) -> Pairs<'_> {
-        Pairs { vectors: &self.w, images: &self.g, image_error: self.image_error, next: Next::Unknown }
+        self.iterate.pairs()
     }
 
     fn step(&mut self, _operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         let beta = self.momentum.beta(1.0);
         // w_{t−1} is overwritten by w_{t+1}; then the two change places.
         if self.t == 0 {
-            self.w_previous.copy_from(&self.g); // 3
+            self.w_previous.copy_from(&self.iterate.g); // 3
         } else {
-            combine(&mut self.w_previous, -beta, 2.0, &self.g); // 4
+            combine(&mut self.w_previous, -beta, 2.0, &self.iterate.g); // 4
         }
-        std::mem::swap(&mut self.w, &mut self.w_previous);
-        scale_pair(&mut self.w_previous, &mut self.w); // 5
+        std::mem::swap(&mut self.iterate.w, &mut self.w_previous);
+        scale_pair(&mut self.w_previous, &mut self.iterate.w); // 5
         self.t += 1;
         Ok(())
     }
@@ -79,11 +76,9 @@ impl Solver for PowerM {
 
     fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
         archive.size("t", &mut self.t)?;
-        archive.block("w", &mut self.w)?;
         archive.block("w_previous", &mut self.w_previous)?;
-        archive.block("g", &mut self.g)?;
-        archive.number("image_error", &mut self.image_error)?;
-        let d = self.w.d();
+        archive.part("iterate", |archive| self.iterate.archive(archive))?;
+        let d = self.iterate.w.d();
         archive.part("momentum", |archive| self.momentum.archive(d, archive))
     }
 }

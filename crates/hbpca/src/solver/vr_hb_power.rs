@@ -21,9 +21,9 @@
 //! Choose it when passes are dear and a mini-batch says much: a small η makes any batch size converge, a large batch with a
 //! large η accelerates. Cost of a step: 1 + (m − 1)|S|/n passes.
 
+use super::iterate::Iterate;
 use super::power_m::scale_pair;
 use super::{Pairs, Solver, StepParameters, check_unit_step, combine};
-use crate::certificate::Next;
 use crate::operator::{CovarianceOperator, Products};
 use crate::policy::{Momentum, Start};
 use crate::{Archive, Block, Error, Sampler};
@@ -55,16 +55,14 @@ pub struct VrHbPower {
     epoch: Epoch,
     momentum: Box<dyn Momentum>,
     sampler: Sampler,
-    /// w̃ₛ, a unit vector, and g̃ = Cw̃ₛ.
-    w_tilde: Block,
-    g_tilde: Block,
+    /// w̃ₛ and g̃ = Cw̃ₛ.
+    tilde: Iterate,
     /// w_t, w_{t−1}, and g_t.
     w: Block,
     w_previous: Block,
     g: Block,
     /// w_t − (w_tᵀw₀)w₀, the part that is sampled.
     remainder: Block,
-    image_error: f64,
 }
 
 impl VrHbPower {
@@ -78,22 +76,10 @@ impl VrHbPower {
         start: &Start,
     ) -> Result<Self, Error> {
         check_unit_step(eta)?;
-        let w_tilde = start.vector(d)?;
+        let tilde = Iterate::new(d, start)?;
         let zeros = || Block::zeros(d, 1);
-        let (g_tilde, w, w_previous, g, remainder) = (zeros(), zeros(), zeros(), zeros(), zeros());
-        Ok(Self {
-            eta,
-            epoch,
-            momentum,
-            sampler,
-            w_tilde,
-            g_tilde,
-            w,
-            w_previous,
-            g,
-            remainder,
-            image_error: 0.0,
-        })
+        let (w, w_previous, g, remainder) = (zeros(), zeros(), zeros(), zeros());
+        Ok(Self { eta, epoch, momentum, sampler, tilde, w, w_previous, g, remainder })
     }
 }
 
@@ -103,33 +89,28 @@ impl Solver for VrHbPower {
     }
 
     fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        self.image_error = operator.apply(&self.w_tilde, &mut self.g_tilde)?.of_image(); // 1
-        self.momentum.observe(&self.w_tilde, &self.g_tilde);
+        self.tilde.look(operator)?; // 1
+        self.momentum.observe(&self.tilde.w, &self.tilde.g);
         Ok(())
     }
 
     fn pairs(&mut self) -> Pairs<'_> {
-        Pairs {
-            vectors: &self.w_tilde,
-            images: &self.g_tilde,
-            image_error: self.image_error,
-            next: Next::Unknown,
-        }
+        self.tilde.pairs()
     }
 
     fn step(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         let (eta, beta) = (self.eta, self.momentum.beta(self.eta));
-        self.w_previous.copy_from(&self.w_tilde); // 2
-        self.w.copy_from(&self.w_tilde);
-        combine(&mut self.w, 1.0 - eta, eta, &self.g_tilde); // 3
+        self.w_previous.copy_from(&self.tilde.w); // 2
+        self.w.copy_from(&self.tilde.w);
+        combine(&mut self.w, 1.0 - eta, eta, &self.tilde.g); // 3
         // 4
         for _ in 1..self.epoch.length() {
             let rows = self.sampler.draw(); // 5
-            let along = self.w.dot(&self.w_tilde);
+            let along = self.w.dot(&self.tilde.w);
             self.remainder.copy_from(&self.w);
-            combine(&mut self.remainder, 1.0, -along, &self.w_tilde);
+            combine(&mut self.remainder, 1.0, -along, &self.tilde.w);
             operator.apply_batch(rows, &self.remainder, &mut self.g)?;
-            combine(&mut self.g, 1.0, along, &self.g_tilde); // 6
+            combine(&mut self.g, 1.0, along, &self.tilde.g); // 6
             // w_{t−1} is overwritten by w_{t+1}; then the two change places.
             for ((before, w), g) in
                 self.w_previous.values_mut().iter_mut().zip(self.w.values()).zip(self.g.values())
@@ -139,7 +120,7 @@ impl Solver for VrHbPower {
             std::mem::swap(&mut self.w, &mut self.w_previous);
             scale_pair(&mut self.w_previous, &mut self.w); // 8
         }
-        self.w_tilde.copy_from(&self.w); // 9
+        self.tilde.w.copy_from(&self.w); // 9
         Ok(())
     }
 
@@ -154,10 +135,8 @@ impl Solver for VrHbPower {
 
     fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
         // The inner loop begins from these two.
-        archive.block("w_tilde", &mut self.w_tilde)?;
-        archive.block("g_tilde", &mut self.g_tilde)?;
-        archive.number("image_error", &mut self.image_error)?;
-        let d = self.w_tilde.d();
+        archive.part("iterate", |archive| self.tilde.archive(archive))?;
+        let d = self.tilde.w.d();
         archive.part("momentum", |archive| self.momentum.archive(d, archive))?;
         archive.part("sampler", |archive| self.sampler.archive(archive))
     }

@@ -17,8 +17,8 @@
 //! Choose it for small batches and large gaps; it converges for every batch size but does not accelerate.
 //! Cost of a step: 1 + m|S|/n passes.
 
+use super::iterate::Iterate;
 use super::{Epoch, Pairs, Solver, StepParameters, check_positive_step, combine, normalize};
-use crate::certificate::Next;
 use crate::operator::{CovarianceOperator, Products};
 use crate::policy::Start;
 use crate::{Archive, Block, Error, Sampler};
@@ -29,14 +29,12 @@ pub struct VrPca {
     eta: f64,
     epoch: Epoch,
     sampler: Sampler,
-    /// w̃ₛ, a unit vector, and g̃ = Cw̃ₛ.
-    w_tilde: Block,
-    g_tilde: Block,
+    /// w̃ₛ and g̃ = Cw̃ₛ.
+    tilde: Iterate,
     /// w_t, its difference to w̃ₛ, and g_t.
     w: Block,
     difference: Block,
     g: Block,
-    image_error: f64,
 }
 
 impl VrPca {
@@ -44,18 +42,9 @@ impl VrPca {
     pub fn new(d: usize, eta: f64, epoch: Epoch, sampler: Sampler, start: &Start) -> Result<Self, Error> {
         check_positive_step(eta)?;
         let zeros = || Block::zeros(d, 1);
-        let (g_tilde, w, difference, g) = (zeros(), zeros(), zeros(), zeros());
-        Ok(Self {
-            eta,
-            epoch,
-            sampler,
-            w_tilde: start.vector(d)?, // 1
-            g_tilde,
-            w,
-            difference,
-            g,
-            image_error: 0.0,
-        })
+        let (w, difference, g) = (zeros(), zeros(), zeros());
+        let tilde = Iterate::new(d, start)?; // 1
+        Ok(Self { eta, epoch, sampler, tilde, w, difference, g })
     }
 }
 
@@ -65,32 +54,26 @@ impl Solver for VrPca {
     }
 
     fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        self.image_error = operator.apply(&self.w_tilde, &mut self.g_tilde)?.of_image(); // 2
-        Ok(())
+        self.tilde.look(operator) // 2
     }
 
     fn pairs(&mut self) -> Pairs<'_> {
-        Pairs {
-            vectors: &self.w_tilde,
-            images: &self.g_tilde,
-            image_error: self.image_error,
-            next: Next::Unknown,
-        }
+        self.tilde.pairs()
     }
 
     fn step(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        self.w.copy_from(&self.w_tilde); // 2
+        self.w.copy_from(&self.tilde.w); // 2
         // 3
         for _ in 0..self.epoch.length() {
             let rows = self.sampler.draw(); // 4
             self.difference.copy_from(&self.w);
-            combine(&mut self.difference, 1.0, -1.0, &self.w_tilde);
+            combine(&mut self.difference, 1.0, -1.0, &self.tilde.w);
             operator.apply_batch(rows, &self.difference, &mut self.g)?;
-            combine(&mut self.g, 1.0, 1.0, &self.g_tilde); // 5
+            combine(&mut self.g, 1.0, 1.0, &self.tilde.g); // 5
             combine(&mut self.w, 1.0, self.eta, &self.g); // 6
             normalize(&mut self.w);
         }
-        self.w_tilde.copy_from(&self.w); // 7
+        self.tilde.w.copy_from(&self.w); // 7
         Ok(())
     }
 
@@ -104,9 +87,7 @@ impl Solver for VrPca {
 
     fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
         // The inner loop begins from these two.
-        archive.block("w_tilde", &mut self.w_tilde)?;
-        archive.block("g_tilde", &mut self.g_tilde)?;
-        archive.number("image_error", &mut self.image_error)?;
+        archive.part("iterate", |archive| self.tilde.archive(archive))?;
         archive.part("sampler", |archive| self.sampler.archive(archive))
     }
 }

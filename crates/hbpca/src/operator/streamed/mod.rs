@@ -12,16 +12,16 @@
 mod fold;
 mod pool;
 mod products;
+mod ranges;
 mod read_ahead;
-mod runs;
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use pool::Pool;
+use ranges::{longest_chunk, ranges_of, spread_ranges};
 pub(crate) use read_ahead::IN_FLIGHT;
-use read_ahead::{Pieces, Reader};
-use runs::{longest_run, runs_of, spread_runs};
+use read_ahead::{Chunks, Reader};
 
 use super::products::sum::{Operand, OperandRoom, Prepared, Scratch, center};
 use super::{Precision, PrecisionChoice, Products, Rows, reshape};
@@ -76,7 +76,7 @@ struct Work {
     /// Σt of all chunks.
     t_sum: Vec<f64>,
     places: Vec<usize>,
-    runs: Vec<Range<usize>>,
+    ranges: Vec<Range<usize>>,
 }
 
 impl<'s> Streamed<'s> {
@@ -124,8 +124,8 @@ impl<'s> Streamed<'s> {
     /// Reads about `count` rows in runs spread over the data, from which μ and D are guessed until the first full pass: it can
     /// then multiply and gather statistics at the same time. Until then they are the pool.
     pub fn guess_columns(&mut self, count: usize, seed: u64) -> Result<(), Error> {
-        let runs = spread_runs(self.n_rows(), count, self.run_length(), seed);
-        let total = runs.iter().map(Range::len).sum();
+        let ranges = spread_ranges(self.n_rows(), count, self.range_length(), seed);
+        let total = ranges.iter().map(Range::len).sum();
         let mut gathered = GatheredStatistics::of_columns(self.dim());
         let keep = total <= self.pool.size();
         if keep {
@@ -133,7 +133,7 @@ impl<'s> Streamed<'s> {
         }
         let Self { reader, pool, .. } = self;
         let cancel = reader.cancel.clone();
-        reader.for_each(Pieces::Runs(&runs), |first, rows| {
+        reader.for_each(Chunks::Ranges(&ranges), |first, rows| {
             if keep {
                 pool.take_from(first, rows);
             }
@@ -161,7 +161,7 @@ impl<'s> Streamed<'s> {
         let (n, d) = (self.n_rows(), self.dim());
         self.pool.begin_pass(self.passes - 1, n);
         let Self { reader, pool, .. } = self;
-        reader.for_each(Pieces::AllChunks, |first, rows| {
+        reader.for_each(Chunks::AllChunks, |first, rows| {
             pool.take_from(first, rows);
             Ok(())
         })?;
@@ -203,7 +203,7 @@ impl<'s> Streamed<'s> {
     }
 
     /// Rows that are read together where only some are wanted: 256 KiB, which a device reads in little more time than one row.
-    pub fn run_length(&self) -> usize {
+    pub(crate) fn range_length(&self) -> usize {
         const BYTES: u64 = 256 << 10;
         let row = (self.reader.source.bytes() / self.n_rows() as u64).max(1);
         ((BYTES / row) as usize).max(1)
@@ -222,7 +222,7 @@ impl<'s> Streamed<'s> {
         let (n, d, cancel) = (self.n_rows(), self.dim(), self.cancel());
         self.pool.begin_pass(self.passes, n);
         let Self { reader, pool, work: memory, single, .. } = self;
-        reader.for_each(Pieces::AllChunks, |first, rows| {
+        reader.for_each(Chunks::AllChunks, |first, rows| {
             *single = matches!(rows, Matrix::DenseF32(_));
             if let Some(statistics) = &mut statistics {
                 statistics.add(rows, first, &cancel)?;
@@ -296,15 +296,15 @@ impl<'s> Streamed<'s> {
                 cancel.go_on()?;
             }
             _ => {
-                let mut runs = std::mem::take(&mut work.runs);
-                runs_of(batch, longest_run(&*reader.source), &mut runs);
-                reader.for_each(Pieces::Runs(&runs), |_, rows| {
+                let mut ranges = std::mem::take(&mut work.ranges);
+                ranges_of(batch, longest_chunk(&*reader.source), &mut ranges);
+                reader.for_each(Chunks::Ranges(&ranges), |_, rows| {
                     let prepared =
                         Prepared { matrix: rows, map, vanishing: &[], weights: None, cancel: &cancel };
                     work.add(&prepared, operand, Precision::Double, out.values_mut());
                     cancel.go_on()
                 })?;
-                work.runs = runs;
+                work.ranges = ranges;
             }
         }
         self.work.room = room;

@@ -10,16 +10,16 @@ use std::thread;
 use crate::matrix::{Matrix, RowChunks};
 use crate::{CancelToken, Error};
 
-/// Pieces in flight at most.
+/// Chunks in flight at most.
 pub(crate) const IN_FLIGHT: usize = 3;
 
 /// What to read.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Pieces<'a> {
+pub(super) enum Chunks<'a> {
     /// Every chunk in order: a full pass.
     AllChunks,
-    /// These runs of rows, one after the other.
-    Runs(&'a [Range<usize>]),
+    /// These ranges of rows, one after the other.
+    Ranges(&'a [Range<usize>]),
 }
 
 /// A source of rows, read ahead, and what was read from it.
@@ -39,12 +39,12 @@ impl<'s> Reader<'s> {
     /// Calls `each(first_row, rows)` for every piece in order, while the next ones are being read.
     pub(super) fn for_each(
         &mut self,
-        pieces: Pieces<'_>,
+        pieces: Chunks<'_>,
         mut each: impl FnMut(usize, &Matrix<'static>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let n_pieces = match pieces {
-            Pieces::AllChunks => self.source.starts().len() - 1,
-            Pieces::Runs(runs) => runs.len(),
+            Chunks::AllChunks => self.source.starts().len() - 1,
+            Chunks::Ranges(ranges) => ranges.len(),
         };
         let (source, cancel) = (&mut self.source, &self.cancel);
         let bytes_per_entry = source.bytes() as f64 / source.nnz().max(1) as f64;
@@ -60,12 +60,12 @@ impl<'s> Reader<'s> {
                         break;
                     }
                     let piece = match pieces {
-                        Pieces::AllChunks => {
+                        Chunks::AllChunks => {
                             let first = source.starts()[i];
                             source.read_chunk(i, returned.try_recv().ok()).map(|rows| (first, rows))
                         }
-                        Pieces::Runs(runs) => {
-                            source.read_rows(runs[i].clone()).map(|rows| (runs[i].start, rows))
+                        Chunks::Ranges(ranges) => {
+                            source.read_rows(ranges[i].clone()).map(|rows| (ranges[i].start, rows))
                         }
                     };
                     let failed = piece.is_err();
@@ -90,7 +90,7 @@ impl<'s> Reader<'s> {
             drop(ready);
             drop(give_back);
             let returned = reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            if matches!(pieces, Pieces::AllChunks) {
+            if matches!(pieces, Chunks::AllChunks) {
                 self.spare.extend(returned.try_iter());
             }
             result

@@ -1,11 +1,11 @@
 //! Which solver is done first.
 
 use super::facts::{Facts, Needs};
-use super::{FitConfig, SMALLEST_CHUNK, human};
+use super::{SMALLEST_CHUNK, human};
 use crate::Limits;
-use crate::fit::SolverKind;
+use crate::config::FitConfig;
 use crate::operator::IN_FLIGHT;
-use crate::solver::{AnchoredSizes, KrylovSizes};
+use crate::solver::{AnchoredSizes, KrylovSizes, SolverKind};
 
 /// Rows that a pool needs to be worth it.
 const SMALLEST_POOL: usize = 1500;

@@ -1,16 +1,24 @@
-//! Fits that are kept while they run, and taken up again with the same bits.
+//! Fits that are saved while they run, and taken up again with the same bits.
+//!
+//! A [`Paused`] run is the [`State`] of solver, operator and driver; a [`Checkpoint`] is that with the data and the choices it
+//! belongs to. What can be saved names its numbers to an [`Archive`].
+
+mod paused;
+mod session;
+
+pub use paused::{CheckpointSink, Paused, Progress};
+pub(crate) use session::Session;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use super::{FitConfig, MomentumChoice, SolverKind};
-use crate::columns::ColumnStatistics;
-use crate::driver::Stopwatch;
+use crate::Error;
+use crate::config::{FitConfig, MomentumChoice};
 use crate::matrix::{Replacement, fingerprint_of_block};
 use crate::observe::Record;
-use crate::pause::{Keeper, Moment, Paused};
-use crate::{Error, State};
+use crate::solver::SolverKind;
+pub use crate::state::{Archive, State, Tensor};
 
 /// This software, as checkpoints name it.
 const SOFTWARE: &str = concat!("hbpca ", env!("CARGO_PKG_VERSION"));
@@ -42,7 +50,7 @@ pub struct Checkpoint {
     pub paused: Paused,
 }
 
-/// How often a fit is kept.
+/// How often a fit is saved.
 ///
 /// ```
 /// use hbpca::checkpoint::CheckpointEvery;
@@ -92,151 +100,21 @@ impl FromStr for CheckpointEvery {
     }
 }
 
-/// Takes checkpoints.
-pub type Keep<'a> = dyn FnMut(&Checkpoint) -> Result<(), Error> + Send + 'a;
+/// Writes checkpoints.
+pub type SaveCheckpoint<'a> = Box<dyn FnMut(&Checkpoint) -> Result<(), Error> + Send + 'a>;
 
-/// How a fit is kept, and what it goes on from.
+/// How a fit is saved while it runs, and what it goes on from.
 #[derive(Default)]
-pub struct Resumable<'a> {
+pub struct Checkpoints<'a> {
     /// Fingerprint of the data, weights included: [`Matrix::fingerprint`](crate::Matrix::fingerprint), or what the storage
-    /// offers.
+    /// offers. Rows on disk bring their own.
     pub data: String,
-    /// How often it is kept. It is also kept when it ends, however it does.
+    /// How often it is saved. It is also saved when it ends, however it does.
     pub every: CheckpointEvery,
-    /// Who keeps it; an error ends the fit.
-    pub keep: Option<&'a mut Keep<'a>>,
+    /// What saves it; an error ends the fit.
+    pub save: Option<SaveCheckpoint<'a>>,
     /// What to go on from.
-    pub from: Option<Checkpoint>,
-}
-
-/// What a fit does about checkpoints while it runs.
-pub(super) struct Session<'a> {
-    resumable: Resumable<'a>,
-    choices: BTreeMap<String, String>,
-    earlier: Vec<Record>,
-    last: Moment,
-}
-
-impl<'a> Session<'a> {
-    /// Refuses a checkpoint of another version, other data or other choices, naming the difference.
-    pub(super) fn new(config: &FitConfig, resumable: Resumable<'a>) -> Result<Self, Error> {
-        let choices = config.choices();
-        let mut last = Moment { passes: 0.0, seconds: 0.0, last: false };
-        if let Some(from) = &resumable.from {
-            from.check(&resumable.data, &choices)?;
-            last.seconds = from.paused.seconds;
-            last.passes = from.paused.history.last().map_or(0.0, |record| record.passes);
-        }
-        let earlier = resumable.from.as_ref().map_or_else(Vec::new, |from| from.earlier.clone());
-        Ok(Self { resumable, choices, earlier, last })
-    }
-
-    /// A clock that goes on from what the fit has taken so far.
-    pub(super) fn clock(&self) -> Stopwatch {
-        self.resumable.from.as_ref().map_or_else(Stopwatch::start, |from| Stopwatch::start_at(from.seconds))
-    }
-
-    /// Whether the fit goes on from a checkpoint.
-    pub(super) fn resumes(&self) -> bool {
-        self.resumable.from.is_some()
-    }
-
-    /// Whether checkpoints are kept.
-    pub(super) fn keeps(&self) -> bool {
-        self.resumable.keep.is_some()
-    }
-
-    /// Statistics of the n rows and d columns, where they are known already.
-    pub(super) fn statistics(&self, n: usize, d: usize) -> Result<Option<ColumnStatistics>, Error> {
-        let Some(from) = &self.resumable.from else { return Ok(None) };
-        let mut statistics = ColumnStatistics::empty(d);
-        let walk = |archive: &mut crate::Archive<'_>| {
-            archive.part("statistics", |archive| statistics.archive(archive))
-        };
-        from.paused.state.restore(walk)?;
-        if statistics.n_rows() == n {
-            return Ok(Some(statistics));
-        }
-        Err(Error::Checkpoint(format!("it is of {} rows where the data has {n}", statistics.n_rows())))
-    }
-
-    /// Sets `run` up as it was when it was kept; returns why that solver, and the run itself.
-    pub(super) fn resume(&mut self, run: &mut FitConfig) -> Option<(String, Paused)> {
-        let from = self.resumable.from.take()?;
-        (run.solver, run.eta) = (from.solver, from.eta);
-        if run.variance_share.is_some() {
-            run.k = from.k;
-        }
-        run.start = None; // where it began is in its state
-        Some((from.chosen_because, from.paused))
-    }
-
-    /// What happened before the run that is resumed, for observers to hear of.
-    pub(super) fn earlier(&self) -> &[Record] {
-        &self.earlier
-    }
-
-    /// A run is over, and one for more components follows.
-    pub(super) fn outgrow(&mut self, history: Vec<Record>) {
-        self.earlier.extend(history);
-    }
-
-    /// Keeps `run`, if anybody wants that.
-    pub(super) fn keeper<'b>(
-        &'b mut self,
-        run: &'b FitConfig,
-        chosen_because: &'b str,
-        statistics: Option<ColumnStatistics>,
-        clock: &'b Stopwatch,
-    ) -> Option<FitKeeper<'a, 'b>> {
-        self.keeps().then_some(FitKeeper { session: self, run, chosen_because, statistics, clock })
-    }
-}
-
-/// Makes a checkpoint of a run.
-pub(super) struct FitKeeper<'a, 'b> {
-    session: &'b mut Session<'a>,
-    run: &'b FitConfig,
-    chosen_because: &'b str,
-    statistics: Option<ColumnStatistics>,
-    clock: &'b Stopwatch,
-}
-
-impl Keeper for FitKeeper<'_, '_> {
-    fn wants(&mut self, moment: Moment) -> bool {
-        let last = self.session.last;
-        let due = match self.session.resumable.every {
-            CheckpointEvery::Passes(passes) => moment.passes - last.passes >= passes,
-            CheckpointEvery::Seconds(seconds) => moment.seconds - last.seconds >= seconds,
-        };
-        if due {
-            self.session.last = moment;
-        }
-        due || moment.last
-    }
-
-    fn keep(&mut self, mut paused: Paused) -> Result<(), Error> {
-        if let Some(statistics) = &mut self.statistics {
-            let walk = |archive: &mut crate::Archive<'_>| {
-                archive.part("statistics", |archive| statistics.archive(archive))
-            };
-            paused.state.merge(State::of(walk)?);
-        }
-        let resumable = &mut self.session.resumable;
-        let Some(keep) = &mut resumable.keep else { return Ok(()) };
-        keep(&Checkpoint {
-            software: SOFTWARE.into(),
-            data: resumable.data.clone(),
-            choices: self.session.choices.clone(),
-            solver: self.run.solver,
-            chosen_because: self.chosen_because.to_owned(),
-            k: self.run.k,
-            eta: self.run.eta,
-            seconds: self.clock.seconds(),
-            earlier: self.session.earlier.clone(),
-            paused,
-        })
-    }
+    pub resume: Option<Checkpoint>,
 }
 
 impl Checkpoint {

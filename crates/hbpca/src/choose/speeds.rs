@@ -3,9 +3,9 @@
 use std::sync::OnceLock;
 
 use crate::columns::Preprocessing;
-use crate::driver::Stopwatch;
 use crate::matrix::{Csr, Dense, Matrix, random_filling};
 use crate::operator::{Covariance, Precision, Products};
+use crate::stopwatch::Stopwatch;
 use crate::{Block, Error};
 
 /// Multiply-adds per nanosecond of one thread.

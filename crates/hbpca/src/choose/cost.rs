@@ -10,10 +10,10 @@
 //! of a second, and the estimates are close enough for it to matter, they are measured.
 
 use super::speeds::Speeds;
-use super::{FitConfig, SolverKind};
 use crate::Matrix;
+use crate::config::FitConfig;
 use crate::operator::{ColumnModes, PrecisionChoice};
-use crate::solver::{CovarianceSolver, KrylovSizes, MOST_MEASURED, solves_partially, work};
+use crate::solver::{CovarianceSolver, KrylovSizes, MOST_MEASURED, SolverKind, solves_partially, work};
 
 /// Bytes per nanosecond that all threads together read from memory.
 const MEMORY: f64 = 24.0;

@@ -16,19 +16,20 @@
 //! allocator    an eighth of all that
 //! ```
 
-mod choice;
+mod candidates;
 mod facts;
 #[cfg(test)]
 mod tests;
 
-use choice::Candidate;
+use candidates::Candidate;
 use facts::Facts;
 
-use super::{FitConfig, SolverKind};
+use super::{Plan, Sizes};
 use crate::Error;
+use crate::config::FitConfig;
 use crate::matrix::RowChunks;
-use crate::operator::IN_FLIGHT;
-use crate::solver::AnchoredSizes;
+use crate::operator::{IN_FLIGHT, Shape};
+use crate::solver::{AnchoredSizes, KrylovSizes, SolverKind};
 
 /// Memory of a program that has not begun.
 const PROGRAM: u64 = 24 << 20;
@@ -65,10 +66,51 @@ pub struct StreamPlan {
     /// Threads that are used at most.
     pub threads: usize,
     /// Components that the memory was planned for.
-    pub(in crate::fit) most_components: usize,
+    pub(crate) most_components: usize,
     /// p and a (or m) of `anchored` and `krylov`.
-    pub(in crate::fit) block: usize,
-    pub(in crate::fit) kept: usize,
+    pub(crate) block: usize,
+    pub(crate) kept: usize,
+}
+
+impl StreamPlan {
+    /// The solver and its sizes for as many components as `config` asks for; mini-batches from disk come in ranges of `range` rows.
+    pub(crate) fn for_components(
+        &self,
+        shape: Shape,
+        config: &FitConfig,
+        range: usize,
+    ) -> Result<Plan, Error> {
+        let (Shape { n, .. }, k) = (shape, config.k);
+        if k > self.most_components && self.solver != SolverKind::Covariance {
+            let advice = format!(
+                "memory was planned for {} components, which explain less than the share asked for; give a number with \
+                 k, or choose the solver covariance",
+                self.most_components
+            );
+            return Err(Error::parameter("k", k, advice));
+        }
+        let (block, kept) = (self.block.max(k), self.kept.max(k));
+        let sizes = match self.solver {
+            SolverKind::Krylov => {
+                Sizes::Krylov { sizes: KrylovSizes { block, memory: kept }, with_row_gram: false }
+            }
+            SolverKind::Anchored => {
+                let suiting = AnchoredSizes::suiting(n, k).within(config.limits.max_passes, n);
+                let rows = self.pool_rows.max(1);
+                let sizes = AnchoredSizes {
+                    block,
+                    anchors: kept,
+                    batch: suiting.batch.min(rows),
+                    start_rows: suiting.start_rows.min(rows),
+                };
+                Sizes::Anchored { sizes, rows }
+            }
+            _ => Sizes::Batches { range },
+        };
+        let mut plan = Plan { solver: self.solver, chosen_because: self.chosen_because.clone(), k, sizes };
+        plan.ask_for_a_share(shape, config);
+        Ok(plan)
+    }
 }
 
 impl FitConfig {
@@ -77,8 +119,15 @@ impl FitConfig {
         self.plan_with_chunks(rows, memory, None)
     }
 
+    /// Plans for the chunks as `rows` has them.
+    pub(crate) fn plan_for_chunks_of(&self, rows: &dyn RowChunks, memory: u64) -> Result<StreamPlan, Error> {
+        let longest = rows.starts().windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0) as u64;
+        let row = rows.bytes() / rows.n_rows().max(1) as u64;
+        self.plan_with_chunks(rows, memory, Some(longest * row.max(1)))
+    }
+
     /// The same for chunks that are cut and take `chunk` bytes.
-    pub(in crate::fit) fn plan_with_chunks(
+    fn plan_with_chunks(
         &self,
         rows: &dyn RowChunks,
         memory: u64,
@@ -150,7 +199,7 @@ impl FitConfig {
 
     /// Whether the first pass of this solver gathers the statistics too. A start that was given is meant for the true scale
     /// of the columns.
-    pub(in crate::fit) fn folds(&self, solver: SolverKind) -> bool {
+    pub(crate) fn folds(&self, solver: SolverKind) -> bool {
         let folding = matches!(solver, SolverKind::Anchored | SolverKind::Krylov | SolverKind::Covariance);
         let scaled = self.preprocessing.scaling != crate::Scaling::None;
         folding && !(scaled && self.start.is_some())

@@ -1,0 +1,141 @@
+//! Everything that can be chosen about a fit.
+
+use serde::{Deserialize, Serialize};
+
+use crate::columns::Preprocessing;
+use crate::matrix::Replacement;
+use crate::operator::PrecisionChoice;
+use crate::policy::{AdaptiveMomentum, Batch, Momentum, OracleMomentum};
+use crate::solver::SolverKind;
+use crate::{Block, Error, Limits};
+
+/// Where the momentum's λ₂ comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MomentumChoice {
+    /// The free estimate from consecutive iterates.
+    #[default]
+    Adaptive,
+    /// The true λ₂, given.
+    Oracle(f64),
+}
+
+impl MomentumChoice {
+    pub(crate) fn policy(self) -> Result<Box<dyn Momentum>, Error> {
+        Ok(match self {
+            Self::Adaptive => Box::new(AdaptiveMomentum::default()),
+            Self::Oracle(lambda2) => Box::new(OracleMomentum::new(lambda2)?),
+        })
+    }
+}
+
+/// Everything that can be chosen about a fit. The defaults are those of the command line.
+///
+/// ```
+/// use hbpca::{Dense, FitConfig, Matrix, Outcome};
+/// let x: Matrix = Dense::new(vec![2.0, 1.0, -2.0, -1.0, 0.1, -0.2, -0.1, 0.2], 4, 2)?.into();
+/// let fit = FitConfig::default().fit(&x)?;
+/// assert_eq!(fit.outcome, Outcome::Converged);
+/// println!("{}", fit.certificate);
+/// # Ok::<(), hbpca::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct FitConfig {
+    /// k, the number of components; the first guess where a share of variance is asked for.
+    pub k: usize,
+    /// Asks for as many components as explain this share of the variance, in (0, 1].
+    pub variance_share: Option<f64>,
+    /// The solver.
+    pub solver: SolverKind,
+    /// How rows are prepared.
+    pub preprocessing: Preprocessing,
+    /// When to stop.
+    pub limits: Limits,
+    /// η of the stochastic solvers; found from a sample of the rows where none is given.
+    pub eta: Option<f64>,
+    /// λ₂ of the heavy ball solvers.
+    pub momentum: MomentumChoice,
+    /// |S|.
+    pub batch: Batch,
+    /// m.
+    pub epoch: usize,
+    /// Whether a batch may hold a row twice.
+    pub replacement: Replacement,
+    /// Seed of the start vector and of the batches.
+    pub seed: u64,
+    /// Threads; 0 for as many as the machine offers.
+    pub threads: usize,
+    /// First iterate; random where none is given.
+    pub start: Option<Block>,
+    /// What f32 rows are multiplied in.
+    pub precision: PrecisionChoice,
+}
+
+impl Default for FitConfig {
+    fn default() -> Self {
+        Self {
+            k: 1,
+            variance_share: None,
+            solver: SolverKind::Auto,
+            preprocessing: Preprocessing::CENTER,
+            limits: Limits::default(),
+            eta: None,
+            momentum: MomentumChoice::Adaptive,
+            batch: Batch::Share(0.01),
+            epoch: 100,
+            replacement: Replacement::Without,
+            seed: 0,
+            threads: 0,
+            start: None,
+            precision: PrecisionChoice::Auto,
+        }
+    }
+}
+
+impl FitConfig {
+    /// Refuses choices that do not fit together or do not fit the data.
+    pub fn check(&self, n: usize, d: usize) -> Result<(), Error> {
+        let most = n.min(d);
+        if self.k == 0 || self.k > most {
+            let advice = format!("{n} rows × {d} columns have from 1 to {most} components");
+            return Err(Error::parameter("k", self.k, advice));
+        }
+        if let Some(share) = self.variance_share
+            && !(share > 0.0 && share <= 1.0)
+        {
+            return Err(Error::parameter(
+                "k",
+                share,
+                "a share of the variance lies above 0 and at most at 1",
+            ));
+        }
+        if (self.k > 1 || self.variance_share.is_some()) && !self.solver.finds_many() {
+            let advice = format!(
+                "solver {} finds one component; choose auto, covariance, krylov or anchored",
+                self.solver
+            );
+            return Err(Error::parameter("k", self.variance_share.unwrap_or(self.k as f64), advice));
+        }
+        self.limits.check()
+    }
+
+    /// The same for k components, from what was found of them so far.
+    pub(crate) fn with_components(&self, k: usize, start: Block) -> Self {
+        Self { k, start: Some(start), ..self.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_those_of_the_command_line() {
+        let config = FitConfig::default();
+        assert_eq!((config.k, config.eta, config.epoch, config.seed, config.threads), (1, None, 100, 0, 0));
+        assert_eq!((config.solver, config.preprocessing), (SolverKind::Auto, Preprocessing::CENTER));
+        assert_eq!((config.batch, config.momentum), (Batch::Share(0.01), MomentumChoice::Adaptive));
+        assert_eq!(config.replacement, Replacement::Without);
+        assert!(config.start.is_none());
+    }
+}

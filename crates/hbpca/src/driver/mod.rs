@@ -1,0 +1,424 @@
+//! The one loop that runs every solver: look, check residuals, tell, stop or step.
+
+mod run_state;
+mod stagnation;
+
+use std::ops::ControlFlow;
+
+use crate::block::largest;
+use crate::cancel::CancelToken;
+use crate::certificate::{Certificate, Next, Pairs};
+use crate::checkpoint::{CheckpointSink, Paused, Progress};
+use crate::observe::{Event, Observer, Outcome, Record};
+use crate::operator::{Counted, CovarianceOperator, Products, RowsRead, Shape};
+use crate::policy::SecondEigenvalue;
+use crate::solver::{ResidualEstimate, Solver};
+use crate::stopwatch::Stopwatch;
+use crate::{Archive, Block, Error, Limits, State};
+use run_state::RunState;
+use stagnation::StagnationTest;
+
+/// What a run produced.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Report {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The iterate with the smallest residual: d×k, orthonormal columns.
+    pub vectors: Block,
+    /// Its certificate.
+    pub certificate: Certificate,
+    /// One record for every outer iterate.
+    pub history: Vec<Record>,
+    /// Rows read.
+    pub read: RowsRead,
+    /// Rows read, divided by n.
+    pub passes: f64,
+    /// Wall-clock seconds.
+    pub seconds: f64,
+}
+
+/// Runs solvers.
+///
+/// ```
+/// use hbpca::operator::Covariance;
+/// use hbpca::solver::{Power, Start};
+/// use hbpca::{Dense, Driver, Limits, Matrix, Outcome, Preprocessing};
+/// let x: Matrix = Dense::new(vec![3.0, 0.0, -3.0, 0.0, 0.0, 1.0, 0.0, -1.0], 4, 2)?.into();
+/// let mut c = Covariance::new(&x, Preprocessing::CENTER)?; // diag(4.5, 0.5)
+/// let mut power = Power::new(2, &Start::Random { seed: 0 })?;
+/// let report = Driver::new(Limits::default()).run(&mut power, &mut c)?;
+/// assert_eq!(report.outcome, Outcome::Converged);
+/// assert!((report.certificate.eigenvalues[0] - 4.5).abs() <= report.certificate.residuals[0]);
+/// # Ok::<(), hbpca::Error>(())
+/// ```
+#[derive(Default)]
+pub struct Driver<'a> {
+    limits: Limits,
+    read_before: RowsRead,
+    resume: Option<Paused>,
+    sink: Option<&'a mut dyn CheckpointSink>,
+    cancel: CancelToken,
+    reference: Option<&'a [f64]>,
+    observers: Vec<&'a mut dyn Observer>,
+}
+
+impl<'a> Driver<'a> {
+    /// A driver that stops at these limits.
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    /// Counts on from what earlier runs read: it is part of the budget and of the history.
+    #[must_use]
+    pub fn having_read(mut self, read: RowsRead) -> Self {
+        self.read_before = read;
+        self
+    }
+
+    /// Records the error 1 − (wᵀu₁)² against a known eigenvector.
+    #[must_use]
+    pub fn reference(mut self, u1: &'a [f64]) -> Self {
+        self.reference = Some(u1);
+        self
+    }
+
+    /// Tells `observer` what happens.
+    #[must_use]
+    pub fn observer(mut self, observer: &'a mut dyn Observer) -> Self {
+        self.observers.push(observer);
+        self
+    }
+
+    /// Stops when `token` says so.
+    #[must_use]
+    pub fn cancelled_by(mut self, token: &CancelToken) -> Self {
+        self.cancel = token.clone();
+        self
+    }
+
+    /// Lets `sink` save the run at its looks, for another to go on from there.
+    #[must_use]
+    pub fn checkpoints(mut self, sink: &'a mut dyn CheckpointSink) -> Self {
+        self.sink = Some(sink);
+        self
+    }
+
+    /// Goes on from a run that was saved, with a solver and an operator made with the same arguments. The limits, which may
+    /// be others, are for the whole run.
+    #[must_use]
+    pub fn resuming(mut self, paused: Paused) -> Self {
+        self.resume = Some(paused);
+        self
+    }
+
+    /// Runs `solver` on `operator` until a limit is reached.
+    pub fn run(
+        &mut self,
+        solver: &mut dyn Solver,
+        operator: &mut dyn CovarianceOperator,
+    ) -> Result<Report, Error> {
+        self.check_settings(operator.shape().d)?;
+        let paused = self.resume.take();
+        let resumed = paused.is_some();
+        let (read, seconds) =
+            paused.as_ref().map_or((self.read_before, 0.0), |paused| (paused.read, paused.seconds));
+        let mut operator = Counted::starting_at(operator, read);
+        let clock = Stopwatch::start_at(seconds);
+        let mut state = match paused {
+            None => RunState::default(),
+            Some(paused) => restore(paused, solver, &mut operator)?,
+        };
+        let mut stop = self.tell_start(solver, operator.shape(), resumed.then_some(&state.history[..]));
+        // The look that a run resumes from is judged again, by limits that may be others, and not told again.
+        let mut fresh = !resumed;
+        let (outcome, certificate) = loop {
+            if fresh {
+                solver.look(&mut operator)?;
+                self.cancel.go_on()?;
+            }
+            let mut check = self.check_residuals(solver, &mut operator, &mut state.second)?;
+            if fresh {
+                let record = self.record(solver, &check, &operator, clock.seconds());
+                stop |= self.tell_look(solver, &record, check.certificate.as_ref());
+                state.history.push(record);
+            }
+            let holds = check.certificate.as_ref().is_some_and(|seen| seen.holds(self.limits.tol));
+            // A solver that may have missed copies moves on, away from what was certified.
+            let leading = holds && !solver.may_miss_multiplicity()?;
+            let end = self.end(&check, holds, leading, fresh, &mut state, &operator, solver, stop);
+            if holds && !leading {
+                // Small residuals, but perhaps not of the leading vectors: when those come up, residuals grow once more.
+                (state.best, state.stagnation) = (None, StagnationTest::default());
+                check.certificate = None;
+            }
+            self.offer(solver, &mut operator, &mut state, clock.seconds(), end)?;
+            if let Some(outcome) = end {
+                break (outcome, check.certificate);
+            }
+            if let Some(certificate) = check.certificate.filter(|seen| state.is_better(seen)) {
+                state.best = Some((solver.pairs().vectors.clone(), certificate));
+            }
+            solver.step(&mut operator)?;
+            fresh = true;
+        };
+        let last = match certificate {
+            Some(certificate) => certificate,
+            None => {
+                solver.form_pairs(&mut operator)?;
+                certify(solver, &operator, &mut state.second)
+            }
+        };
+        self.tell(&Event::Finished { outcome });
+        let better = state.is_better(&last);
+        let RunState { history, best, .. } = state;
+        // Vectors are long: those of the solver are taken, not copied.
+        let (vectors, certificate) =
+            best.filter(|_| !better).unwrap_or_else(|| (solver.take_vectors(), last));
+        let (read, passes) = (operator.read(), operator.passes());
+        Ok(Report { outcome, vectors, certificate, history, read, passes, seconds: clock.seconds() })
+    }
+
+    /// Refuses settings that no run can have.
+    fn check_settings(&self, d: usize) -> Result<(), Error> {
+        self.limits.check()?;
+        match self.reference {
+            Some(u1) if u1.len() != d => {
+                Err(Error::shape("coordinates of the reference vector", d, u1.len()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether and how the run ends with this look.
+    #[allow(clippy::too_many_arguments, reason = "everything that ends a run")]
+    fn end<O: CovarianceOperator>(
+        &self,
+        check: &ResidualCheck,
+        holds: bool,
+        leading: bool,
+        fresh: bool,
+        state: &mut RunState,
+        operator: &Counted<O>,
+        solver: &dyn Solver,
+        stop: bool,
+    ) -> Option<Outcome> {
+        let at_risk = !holds && !check.bound_will_fall;
+        if fresh && at_risk {
+            state.stagnation.see(check.measured);
+        }
+        if leading {
+            Some(Outcome::Converged)
+        } else if at_risk && state.stagnation.is_reached(check.measured, check.floor) {
+            Some(Outcome::Stagnated)
+        } else if stop || self.cancel.is_cancelled() {
+            Some(Outcome::Interrupted)
+        } else if self.is_spent(operator, solver, state) {
+            Some(Outcome::Budget)
+        } else {
+            None
+        }
+    }
+
+    /// Whether one more step would leave the budget.
+    fn is_spent<O: CovarianceOperator>(
+        &self,
+        operator: &Counted<O>,
+        solver: &dyn Solver,
+        state: &RunState,
+    ) -> bool {
+        let passes_then = operator.passes() + solver.passes_ahead(operator.n_rows());
+        let seconds = state.history.last().map_or(0.0, |record| record.seconds);
+        // A whisker of room: passes are sums of many fractions.
+        passes_then > self.limits.max_passes * (1.0 + 1e-12) || seconds >= self.limits.max_seconds
+    }
+
+    /// Offers the run, as it is, to the sink.
+    fn offer<O: CovarianceOperator>(
+        &mut self,
+        solver: &mut dyn Solver,
+        operator: &mut Counted<O>,
+        state: &mut RunState,
+        seconds: f64,
+        end: Option<Outcome>,
+    ) -> Result<(), Error> {
+        let Some(sink) = &mut self.sink else { return Ok(()) };
+        let progress = Progress { passes: operator.passes(), seconds, ends: end.is_some() };
+        if !sink.wants(progress) {
+            return Ok(());
+        }
+        let read = operator.read();
+        // A run that left the range of numbers has nothing to go on from.
+        match State::of(|archive| walk(solver, operator, state, archive)) {
+            Ok(saved) => sink.save(Paused { state: saved, history: state.history.clone(), read, seconds }),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Whether any observer wants to stop.
+    fn tell(&mut self, event: &Event<'_>) -> bool {
+        // All are told, also after one said stop.
+        self.observers.iter_mut().fold(false, |stop, o| stop | (o.notify(event) == ControlFlow::Break(())))
+    }
+
+    fn tell_start(&mut self, solver: &dyn Solver, shape: Shape, resumed: Option<&[Record]>) -> bool {
+        let Shape { n, d } = shape;
+        let k = solver.n_components();
+        let mut stop = self.tell(&Event::Started { solver: solver.name(), n, d, k });
+        if let Some(history) = resumed {
+            stop |= self.tell(&Event::Resumed { history });
+        }
+        stop
+    }
+
+    fn tell_look(
+        &mut self,
+        solver: &mut dyn Solver,
+        record: &Record,
+        certificate: Option<&Certificate>,
+    ) -> bool {
+        let vectors = certificate.map(|_| solver.pairs().vectors);
+        self.tell(&Event::Looked { record, certificate, vectors })
+    }
+
+    /// What the look just taken showed. Forming vectors costs a product with a whole basis: where the solver knows without
+    /// them that they miss the tolerance, there is no certificate.
+    fn check_residuals<O: CovarianceOperator>(
+        &self,
+        solver: &mut dyn Solver,
+        operator: &mut Counted<O>,
+        second: &mut SecondEigenvalue,
+    ) -> Result<ResidualCheck, Error> {
+        let wanted = self.reference.is_some() || self.observers.iter().any(|o| o.wants_iterates());
+        if let Some(estimate) = solver.residual_estimate()
+            && !wanted
+            && estimate.residual + estimate.image_error > self.limits.tol * estimate.theta
+        {
+            let ResidualEstimate { theta, residual, image_error: floor, bound_will_fall } = estimate;
+            let certificate = None;
+            return Ok(ResidualCheck {
+                theta,
+                residual,
+                measured: residual,
+                floor,
+                bound_will_fall,
+                certificate,
+            });
+        }
+        solver.form_pairs(operator)?;
+        let bound_will_fall = solver.residual_estimate().is_some_and(|estimate| estimate.bound_will_fall);
+        let certificate = certify(solver, operator, second);
+        let theta = certificate.eigenvalues.first().copied().unwrap_or(0.0);
+        let residual = largest(certificate.residuals.iter().copied());
+        let floor = certificate.image_rounding;
+        let (measured, certificate) = (residual - floor, Some(certificate));
+        Ok(ResidualCheck { theta, residual, measured, floor, bound_will_fall, certificate })
+    }
+
+    fn record<O: CovarianceOperator>(
+        &self,
+        solver: &mut dyn Solver,
+        check: &ResidualCheck,
+        operator: &Counted<O>,
+        seconds: f64,
+    ) -> Record {
+        let parameters = solver.parameters();
+        Record {
+            passes: operator.passes(),
+            full_passes: operator.read().full_passes,
+            seconds,
+            theta: check.theta,
+            residual: check.residual,
+            eta: parameters.eta,
+            beta: parameters.beta,
+            lambda2: parameters.lambda2,
+            error: self.reference.map(|u1| squared_sine(&solver.pairs().vectors.column(0), u1)),
+        }
+    }
+}
+
+/// What a look showed.
+struct ResidualCheck {
+    theta: f64,
+    /// The largest residual as the history shows it: certified with its rounding, or estimated without.
+    residual: f64,
+    /// The largest residual without rounding.
+    measured: f64,
+    /// The bound on rounding.
+    floor: f64,
+    /// Whether a look to come lowers that bound.
+    bound_will_fall: bool,
+    /// None where it would not hold.
+    certificate: Option<Certificate>,
+}
+
+/// Gives a run everything back.
+fn restore(
+    paused: Paused,
+    solver: &mut dyn Solver,
+    operator: &mut dyn CovarianceOperator,
+) -> Result<RunState, Error> {
+    let mut state = RunState { history: paused.history, ..RunState::default() };
+    paused.state.restore(|archive| walk(solver, operator, &mut state, archive))?;
+    if state.history.is_empty() {
+        return Err(Error::Checkpoint("its history is empty".into()));
+    }
+    Ok(state)
+}
+
+/// Names all numbers of a run.
+fn walk(
+    solver: &mut dyn Solver,
+    operator: &mut dyn CovarianceOperator,
+    state: &mut RunState,
+    archive: &mut Archive<'_>,
+) -> Result<(), Error> {
+    let (d, k) = (operator.dim(), solver.n_components());
+    archive.part("solver", |archive| solver.archive(archive))?;
+    archive.part("operator", |archive| operator.archive_state(archive))?;
+    archive.part("driver", |archive| state.archive(d, k, archive))
+}
+
+/// The certificate of the solver's pairs. A solver for one component that knows nothing of λ₂ gets the free estimate from
+/// its last two iterates.
+fn certify(
+    solver: &mut dyn Solver,
+    operator: &dyn CovarianceOperator,
+    second: &mut SecondEigenvalue,
+) -> Certificate {
+    let mut pairs: Pairs<'_> = solver.pairs();
+    if pairs.next == Next::Unknown && pairs.vectors.p() == 1 {
+        second.observe(pairs.vectors, pairs.images);
+        if pairs.vectors.d() == 1 {
+            pairs.next = Next::Nothing;
+        } else if let Some(lambda2) = second.value() {
+            pairs.next = Next::Estimated(lambda2);
+        }
+    }
+    Certificate::new(pairs, operator.total_variance())
+}
+
+/// sin²∠(w, u) = ‖w − (wᵀu)u‖²/‖w‖² for a unit vector u: the error 1 − (wᵀu)² without its cancellation.
+pub(crate) fn squared_sine(w: &[f64], u: &[f64]) -> f64 {
+    let along = crate::block::dot(w, u);
+    let across: Vec<f64> = w.iter().zip(u).map(|(w, u)| w - along * u).collect();
+    (crate::block::norm(&across) / crate::block::norm(w)).powi(2)
+}
+
+#[cfg(test)]
+#[allow(clippy::float_cmp, clippy::cast_possible_wrap, reason = "values that are exact by construction")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn squared_sines_have_no_cancellation() {
+        let u = [0.6, 0.8];
+        for tiny in [1e-3, 1e-9, 1e-12] {
+            let w = [0.6 - 0.8 * tiny, 0.8 + 0.6 * tiny]; // u turned by arctan(tiny)
+            let want = tiny * tiny / (1.0 + tiny * tiny);
+            // The coordinates of w are rounded by ε/2 each.
+            assert!((squared_sine(&w, &u).sqrt() - want.sqrt()).abs() <= 4.0 * f64::EPSILON);
+        }
+        assert_eq!(squared_sine(&[-3.0, 0.0], &[1.0, 0.0]), 0.0);
+    }
+}

@@ -1,0 +1,41 @@
+//! How far a run has come, besides what its solver knows.
+
+use super::stagnation::StagnationTest;
+use crate::observe::Record;
+use crate::policy::SecondEigenvalue;
+use crate::{Archive, Block, Certificate, Error};
+
+/// How far a run has come, besides what its solver knows.
+#[derive(Default)]
+pub(super) struct RunState {
+    pub(super) history: Vec<Record>,
+    /// The iterate with the smallest residual so far.
+    pub(super) best: Option<(Block, Certificate)>,
+    pub(super) second: SecondEigenvalue,
+    pub(super) stagnation: StagnationTest,
+}
+
+impl RunState {
+    /// Whether a certificate is the best so far.
+    pub(super) fn is_better(&self, certificate: &Certificate) -> bool {
+        self.best.as_ref().is_none_or(|(_, best)| certificate.worst() <= best.worst())
+    }
+
+    /// Walks over everything but the history, which is no state: nothing depends on it.
+    pub(super) fn archive(&mut self, d: usize, k: usize, archive: &mut Archive<'_>) -> Result<(), Error> {
+        archive.part("second", |archive| self.second.archive(d, archive))?;
+        archive.part("stagnation", |archive| self.stagnation.archive(archive))?;
+        let mut has_best = self.best.is_some();
+        archive.flag("has_best", &mut has_best)?;
+        if !has_best {
+            self.best = None;
+            return Ok(());
+        }
+        let (vectors, certificate) =
+            self.best.get_or_insert_with(|| (Block::zeros(d, k), Certificate::blank()));
+        archive.part("best", |archive| {
+            archive.block("vectors", vectors)?;
+            certificate.archive(k, archive)
+        })
+    }
+}

@@ -1,0 +1,62 @@
+//! When a run stops.
+
+use crate::Error;
+
+/// When to stop.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Residuals at most `tol`·θ₁ count as converged.
+    pub tol: f64,
+    /// No step is begun that would read more passes than this.
+    pub max_passes: f64,
+    /// No step is begun after this many seconds.
+    pub max_seconds: f64,
+}
+
+impl Default for Limits {
+    /// tol = 10⁻⁶, 1000 passes, no limit on seconds.
+    fn default() -> Self {
+        Self { tol: 1e-6, max_passes: 1000.0, max_seconds: f64::INFINITY }
+    }
+}
+
+impl Limits {
+    /// Refuses limits under which no run makes sense.
+    pub fn check(&self) -> Result<(), Error> {
+        if !(self.tol >= 0.0 && self.tol < 1.0) {
+            return Err(Error::parameter(
+                "tol",
+                self.tol,
+                "the relative tolerance must lie from 0 up to below 1; try 1e-6",
+            ));
+        }
+        if self.max_passes.is_nan() || self.max_passes < 1.0 {
+            return Err(Error::parameter(
+                "max-passes",
+                self.max_passes,
+                "a certificate takes at least 1 pass",
+            ));
+        }
+        if self.max_seconds.is_nan() || self.max_seconds < 0.0 {
+            return Err(Error::parameter(
+                "max-seconds",
+                self.max_seconds,
+                "give a number of seconds of at least 0",
+            ));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::float_cmp, reason = "values that are exact by construction")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn default_limits_are_the_documented_ones() {
+        let limits = Limits::default();
+        assert_eq!((limits.tol, limits.max_passes, limits.max_seconds), (1e-6, 1000.0, f64::INFINITY));
+        assert!(limits.check().is_ok());
+    }
+}

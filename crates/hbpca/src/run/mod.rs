@@ -1,0 +1,356 @@
+//! From data and a few choices to a certified model: the front door.
+
+mod in_memory;
+mod on_disk;
+mod operator;
+mod source;
+
+use std::num::NonZero;
+
+use crate::cancel::CancelToken;
+use crate::checkpoint::{Checkpoints, Session};
+use crate::choose::{Plan, StepSize, sample_rows};
+use crate::config::FitConfig;
+use crate::matrix::{Matrix, RowChunks};
+use crate::observe::{Event, Observer, Record};
+use crate::operator::{CovarianceOperator, RowsRead, Shape};
+use crate::solver::SolverKind;
+use crate::stopwatch::Stopwatch;
+use crate::{Block, Certificate, Driver, Error, Model, Outcome, Report, Summary};
+use in_memory::InMemory;
+use on_disk::OnDisk;
+use operator::GivenOperator;
+use source::Source;
+
+/// A certified model and how it came about.
+#[derive(Clone, Debug)]
+pub struct Fit {
+    /// Components and variances.
+    pub model: Model,
+    /// What is proved about them.
+    pub certificate: Certificate,
+    /// How the run ended.
+    pub outcome: Outcome,
+    /// The solver that ran.
+    pub solver: SolverKind,
+    /// Why this solver.
+    pub chosen_because: String,
+    /// One record for every outer iterate.
+    pub history: Vec<Record>,
+    /// Rows read by the solver, divided by n.
+    pub passes: f64,
+    /// Complete passes of the solver.
+    pub full_passes: u64,
+    /// Passes for column statistics, not counted in `passes`; none where another pass gathers them on its way.
+    pub statistics_passes: f64,
+    /// Bytes read from disk; none for a matrix in memory.
+    pub bytes_read: u64,
+    /// Seconds of the solver and of the column statistics.
+    pub seconds: f64,
+    /// The seed.
+    pub seed: u64,
+    /// Threads used.
+    pub threads: usize,
+}
+
+/// A fit about to be made: the choices, and what belongs to this one alone.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use hbpca::{Dense, Event, FitConfig, Matrix};
+/// let x: Matrix = Dense::new(vec![2.0, 1.0, -2.0, -1.0, 0.1, -0.2, -0.1, 0.2], 4, 2)?.into();
+/// let mut looks = 0;
+/// let mut count = |event: &Event<'_>| {
+///     looks += usize::from(matches!(event, Event::Looked { .. }));
+///     ControlFlow::Continue(())
+/// };
+/// let fit = FitConfig::default().run().weights(&[1.0, 1.0, 2.0, 2.0][..]).observer(&mut count).fit(&x)?;
+/// assert_eq!(fit.model.summary().weight, 6.0);
+/// assert_eq!(looks, fit.history.len());
+/// # Ok::<(), hbpca::Error>(())
+/// ```
+#[must_use]
+pub struct Run<'a> {
+    config: &'a FitConfig,
+    weights: Option<&'a [f64]>,
+    observers: Vec<&'a mut (dyn Observer + Send)>,
+    cancel: CancelToken,
+    checkpoints: Checkpoints<'a>,
+}
+
+impl FitConfig {
+    /// A fit with these choices, to which weights, observers, a cancel token and checkpoints may be added.
+    pub fn run(&self) -> Run<'_> {
+        let (observers, checkpoints) = (Vec::new(), Checkpoints::default());
+        Run { config: self, weights: None, observers, cancel: CancelToken::default(), checkpoints }
+    }
+
+    /// Fits a matrix in memory.
+    pub fn fit(&self, matrix: &Matrix<'_>) -> Result<Fit, Error> {
+        self.run().fit(matrix)
+    }
+
+    /// Fits whatever has products with a covariance.
+    pub fn fit_operator(&self, operator: &mut dyn CovarianceOperator) -> Result<Fit, Error> {
+        self.run().fit_operator(operator)
+    }
+
+    /// Runs `work` on as many threads as asked for, but at most `most`.
+    pub(crate) fn on_threads<T: Send>(
+        &self,
+        most: usize,
+        work: impl FnOnce() -> Result<T, Error> + Send,
+    ) -> Result<T, Error> {
+        let all = || std::thread::available_parallelism().map_or(1, NonZero::get);
+        let threads = match self.threads {
+            0 if most == usize::MAX => 0,
+            0 => all().min(most),
+            asked => asked.min(most),
+        };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        pool.map_err(|error| Error::Numerical(format!("{threads} threads could not be started: {error}")))?
+            .install(work)
+    }
+}
+
+impl<'a> Run<'a> {
+    /// A weight for every row; a row of weight 2 counts as two equal rows.
+    pub fn weights(mut self, weights: impl Into<Option<&'a [f64]>>) -> Self {
+        self.weights = weights.into();
+        self
+    }
+
+    /// Tells `observer` what happens.
+    pub fn observer(mut self, observer: &'a mut (dyn Observer + Send)) -> Self {
+        self.observers.push(observer);
+        self
+    }
+
+    /// Tells several observers.
+    pub fn observers<'o: 'a>(mut self, observers: &'a mut [&'o mut (dyn Observer + Send + 'o)]) -> Self {
+        self.observers.extend(observers.iter_mut().map(|observer| &mut **observer as _));
+        self
+    }
+
+    /// Stops when `token` says so, in the middle of a pass if it is abandoned.
+    pub fn cancelled_by(mut self, token: &CancelToken) -> Self {
+        self.cancel = token.clone();
+        self
+    }
+
+    /// Is saved while it runs, or goes on from where one was saved: the result has the same bits as without a break.
+    ///
+    /// ```
+    /// use hbpca::checkpoint::{Checkpoint, Checkpoints};
+    /// use hbpca::{Dense, FitConfig, Matrix, SolverKind};
+    /// let x: Matrix = Dense::new(vec![2.0, 1.0, -2.0, -1.0, 0.1, -0.2, -0.1, 0.2], 4, 2)?.into();
+    /// let config = FitConfig { solver: SolverKind::Power, ..FitConfig::default() };
+    /// let mut saved = Vec::new();
+    /// let save = |checkpoint: &Checkpoint| Ok(saved.push(checkpoint.clone()));
+    /// let data = x.fingerprint(None);
+    /// let checkpoints = Checkpoints { data: data.clone(), save: Some(Box::new(save)), ..Checkpoints::default() };
+    /// let whole = config.run().checkpoints(checkpoints).fit(&x)?;
+    ///
+    /// let resume = Some(saved[0].clone());
+    /// let resumed = config.run().checkpoints(Checkpoints { data, resume, ..Checkpoints::default() }).fit(&x)?;
+    /// assert_eq!(resumed.model, whole.model);
+    /// assert_eq!(resumed.passes, whole.passes);
+    /// # Ok::<(), hbpca::Error>(())
+    /// ```
+    pub fn checkpoints(mut self, checkpoints: Checkpoints<'a>) -> Self {
+        self.checkpoints = checkpoints;
+        self
+    }
+
+    /// Fits a matrix in memory.
+    pub fn fit(self, matrix: &Matrix<'_>) -> Result<Fit, Error> {
+        let Self { config, weights, mut observers, cancel, checkpoints } = self;
+        config.check(matrix.n_rows(), matrix.n_cols())?;
+        let session = Session::new(config, checkpoints)?;
+        config.on_threads(usize::MAX, || {
+            let clock = session.clock();
+            let source = InMemory::new(matrix, weights, config, &session, &cancel)?;
+            observers.iter_mut().for_each(|observer| source.announce(&mut **observer));
+            run_on(source, config, session, &clock, &cancel, &mut observers)
+        })
+    }
+
+    /// Fits rows that are read from disk in every pass, in at most `memory` bytes. There are no weights for these.
+    ///
+    /// [`FitConfig::plan_streamed`] tells beforehand what this will cost, and how large chunks should be.
+    pub fn fit_streamed(self, rows: impl RowChunks, memory: u64) -> Result<Fit, Error> {
+        let Self { config, mut observers, cancel, checkpoints, .. } = self;
+        let mut rows = rows;
+        let plan = config.plan_for_chunks_of(&rows, memory)?;
+        let checkpoints = on_disk::with_fingerprint(checkpoints, &mut rows, &plan)?;
+        let session = Session::new(config, checkpoints)?;
+        config.on_threads(plan.threads, || {
+            let clock = session.clock();
+            let source = OnDisk::new(rows, config, plan, session.resumes(), &cancel)?;
+            let mut told = source.announcing_to(&mut observers);
+            let mut told: Vec<&mut (dyn Observer + Send)> = told.iter_mut().map(|o| o as _).collect();
+            run_on(source, config, session, &clock, &cancel, &mut told)
+        })
+    }
+
+    /// Fits whatever has products with a covariance. Rows are as the operator has them: neither centring nor scaling nor weights are
+    /// added here, and a step size not given is 0.1.
+    pub fn fit_operator(self, operator: &mut dyn CovarianceOperator) -> Result<Fit, Error> {
+        let Self { config, mut observers, cancel, checkpoints, .. } = self;
+        let Shape { n, d } = operator.shape();
+        config.check(n, d)?;
+        let session = Session::new(config, checkpoints)?;
+        let clock = session.clock();
+        run_on(GivenOperator::new(operator), config, session, &clock, &cancel, &mut observers)
+    }
+}
+
+/// Plans, runs and certifies, with more components where a share of variance asks for them.
+fn run_on(
+    mut source: impl Source,
+    config: &FitConfig,
+    mut session: Session<'_>,
+    clock: &Stopwatch,
+    cancel: &CancelToken,
+    observers: &mut [&mut (dyn Observer + Send)],
+) -> Result<Fit, Error> {
+    let shape = source.shape();
+    let most = shape.n.min(shape.d);
+    let iterates_wanted = observers.iter().any(|observer| observer.wants_iterates());
+    let mut run = config.clone();
+    let mut read = RowsRead::default();
+    let (report, plan) = loop {
+        let resumed = session.resume(&mut run);
+        let mut plan = source.plan(&run, iterates_wanted)?;
+        let paused = match resumed {
+            Some((chosen_because, paused)) => {
+                plan.chosen_because = chosen_because;
+                tell_earlier(&session, observers);
+                Some(paused)
+            }
+            None => {
+                (run.solver, run.k) = (plan.solver, plan.k);
+                find_step_size(&source, &plan, &mut run, &mut read)?;
+                None
+            }
+        };
+        run.check(shape.n, shape.d)?;
+        let mut driver = Driver::new(run.limits).having_read(read).cancelled_by(cancel);
+        for observer in &mut *observers {
+            driver = driver.observer(&mut **observer);
+        }
+        let mut sink = session.sink(&run, &plan.chosen_because, source.statistics(), clock);
+        if let Some(sink) = &mut sink {
+            driver = driver.checkpoints(sink);
+        }
+        if let Some(paused) = paused {
+            driver = driver.resuming(paused);
+        }
+        let mut solver = plan.build(shape, &run)?;
+        let report = driver.run(&mut *solver, source.operator())?;
+        read = report.read;
+        let Some(k) = more_components(&run, &report, source.total_variance()?, most) else {
+            break (report, plan);
+        };
+        session.outgrow(report.history);
+        run = FitConfig { solver: config.solver, ..run.with_components(k, report.vectors) };
+    };
+    finish(&source, config, &run, report, plan, clock)
+}
+
+/// What happened before the run that is resumed, for observers to hear of.
+fn tell_earlier(session: &Session<'_>, observers: &mut [&mut (dyn Observer + Send)]) {
+    let history = session.earlier();
+    observers.iter_mut().filter(|_| !history.is_empty()).for_each(|observer| {
+        // An observer that wants to stop can say so at the first look.
+        let _ = observer.notify(&Event::Resumed { history });
+    });
+}
+
+/// Finds η from a sample of the rows, counted in `read`, where one is wanted and the source has such a sample.
+fn find_step_size(
+    source: &impl Source,
+    plan: &Plan,
+    run: &mut FitConfig,
+    read: &mut RowsRead,
+) -> Result<(), Error> {
+    let Shape { n, d } = source.shape();
+    if StepSize::is_wanted(run, plan.solver, n, d)
+        && let Some(sample) = source.sample(sample_rows(n), run.seed)?
+    {
+        let (map, _) = source.columns()?;
+        let found = StepSize::of_sample(&sample, n, &map, plan.solver, run)?;
+        read.rows += found.rows_read;
+        run.eta = Some(found.eta);
+    }
+    Ok(())
+}
+
+/// With a share of variance asked for and not yet reached: how many components to ask for next.
+fn more_components(run: &FitConfig, report: &Report, total_variance: f64, most: usize) -> Option<usize> {
+    let share = run.variance_share?;
+    let explained: f64 = report.certificate.eigenvalues.iter().sum();
+    let spent = report.passes + 1.0 > run.limits.max_passes || report.outcome == Outcome::Interrupted;
+    let enough = explained >= share * total_variance || run.k == most || spent;
+    (!enough).then(|| (2 * run.k.max(4)).min(most))
+}
+
+/// Puts the model together.
+fn finish(
+    source: &impl Source,
+    config: &FitConfig,
+    run: &FitConfig,
+    report: Report,
+    plan: Plan,
+    clock: &Stopwatch,
+) -> Result<Fit, Error> {
+    let Shape { n, d } = source.shape();
+    let (map, weight) = source.columns()?;
+    let (vectors, certificate) = run.cut_to_share(report.vectors, report.certificate, map.total_variance());
+    let summary = Summary {
+        n,
+        d,
+        weight,
+        preprocessing: source.preprocessing(config),
+        eigenvalues: certificate.eigenvalues.clone(),
+        total_variance: map.total_variance(),
+    };
+    Ok(Fit {
+        model: Model::new(&vectors, summary, &map)?,
+        certificate,
+        outcome: report.outcome,
+        solver: run.solver,
+        chosen_because: plan.chosen_because,
+        history: report.history,
+        passes: report.passes,
+        full_passes: report.read.full_passes,
+        statistics_passes: source.statistics_passes(),
+        bytes_read: source.bytes_read(),
+        seconds: clock.seconds(),
+        seed: config.seed,
+        threads: rayon::current_num_threads(),
+    })
+}
+
+impl FitConfig {
+    /// The fewest leading components that explain the share of variance asked for; all where none is.
+    pub fn cut_to_share(
+        &self,
+        vectors: Block,
+        certificate: Certificate,
+        total_variance: f64,
+    ) -> (Block, Certificate) {
+        let Some(share) = self.variance_share else { return (vectors, certificate) };
+        let mut explained = 0.0;
+        let enough = certificate.eigenvalues.iter().position(|x| {
+            explained += x;
+            explained >= share * total_variance
+        });
+        match enough {
+            Some(last) if last + 1 < vectors.p() => {
+                (vectors.leading(last + 1), certificate.leading(last + 1))
+            }
+            _ => (vectors, certificate),
+        }
+    }
+}
