@@ -6,7 +6,7 @@
 
 Three environments under `target/python/`: the newest scikit-learn with everything optional, the oldest one supported with the
 checks of scikit-learn and the tests of equality, and NumPy alone. Ends with pytest's closing lines, and fails if any part does.
-Where no package index can be reached it says so and skips the tests.
+Where no package index can be reached it says so and ends with 77, which `./test` counts as skipped.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def main(arguments: list[str]) -> int:
         newest, oldest, bare = (python_of(name) for name in ENVIRONMENTS)
     except NoIndex as error:
         print(f"skipped: the Python tests need packages, and no package index answers ({error})")
-        return 0
+        return 77
     if arguments == ["--prepare"]:
         return 0
     checked = [HERE, HERE.parent / "bench"]

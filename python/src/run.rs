@@ -85,14 +85,19 @@ enum Data<'a> {
 }
 
 impl Data<'_> {
-    fn fit(self, config: &FitConfig, observers: &mut [&mut (dyn Observer + Send)]) -> Outcome<Fit> {
+    fn fit(
+        self,
+        config: &FitConfig,
+        cancel: &CancelToken,
+        observers: &mut [&mut (dyn Observer + Send)],
+    ) -> Outcome<Fit> {
         match self {
             Self::InMemory { matrix, weights } => {
-                Ok(config.run().weights(weights).observers(observers).fit(matrix)?)
+                Ok(config.run().weights(weights).observers(observers).cancelled_by(cancel).fit(matrix)?)
             }
             Self::OnDisk { mut rows, memory } => {
                 rows.cut(config.plan_streamed(&rows, memory)?.chunk_bytes)?;
-                Ok(config.run().observers(observers).fit_streamed(rows, memory)?)
+                Ok(config.run().observers(observers).cancelled_by(cancel).fit_streamed(rows, memory)?)
             }
         }
     }
@@ -106,19 +111,21 @@ struct Run<'a> {
 impl Run<'_> {
     fn fit(self, py: Python<'_>, config: &FitConfig, snapshots: Option<Snapshots<'_>>) -> Outcome<Fit> {
         let Self { data, callback } = self;
+        let cancel = CancelToken::default();
         py.detach(|| {
             thread::scope(|scope| {
                 let (to_caller, news) = channel();
                 let (answer, answers) = channel();
                 let mut teller = Teller { to_caller, answers, snapshots };
+                let stop = cancel.clone();
                 let worker = scope.spawn(move || {
                     let mut told: [&mut (dyn Observer + Send); 1] = [&mut teller];
                     let observers = if callback.is_some() { &mut told[..] } else { &mut [] };
-                    data.fit(config, observers)
+                    data.fit(config, &stop, observers)
                 });
                 // A worker that is gone needs no answer.
                 let reply = |flow| answer.send(flow).unwrap_or(());
-                let heard = listen(&news, callback, &config.limits.cancel, reply);
+                let heard = listen(&news, callback, &cancel, reply);
                 let fit = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
                 heard?;
                 fit

@@ -9,7 +9,7 @@ import os
 import numpy as np
 import pytest
 from data import sparse_counts, with_spectrum
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.decomposition import PCA as Reference
@@ -232,7 +232,6 @@ finite = st.floats(-1e3, 1e3, allow_nan=False, width=32)
 
 # scikit-learn divides by the variance of constant data.
 @pytest.mark.filterwarnings("ignore:invalid value")
-@settings(max_examples=60, deadline=None)
 @given(arrays(np.float64, st.tuples(st.integers(2, 12), st.integers(1, 8)), elements=finite), st.data())
 def test_any_array(X, data):
     k = data.draw(st.integers(1, min(X.shape)))

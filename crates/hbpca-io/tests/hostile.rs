@@ -123,9 +123,10 @@ impl Random {
 fn a_file_changed_anywhere_is_read_or_refused() {
     // The decoder of Parquet may panic inside, which is caught; its messages would only hide others here.
     std::panic::set_hook(Box::new(|_| {}));
-    let mut random = Random(7);
+    let from_environment = |name: &str| std::env::var(name).ok().and_then(|x| x.parse::<u64>().ok());
+    let mut random = Random(from_environment("PROPTEST_RNG_SEED").unwrap_or(1));
     for (format, bytes) in files() {
-        for round in 0..3000 {
+        for round in 0..from_environment("PROPTEST_CASES").unwrap_or(0).max(3000) {
             let mut changed = bytes.clone();
             random.mutate(&mut changed);
             let outcome =

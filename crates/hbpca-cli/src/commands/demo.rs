@@ -5,8 +5,8 @@ use std::io::Write;
 use hbpca::operator::Covariance;
 use hbpca::theory::{GradientVariance, Problem, best_step_size, best_step_size_vr_pca};
 use hbpca::{
-    Batch, ColumnStatistics, Driver, Fit, FitConfig, Limits, Matrix, MomentumChoice, Outcome, Preprocessing,
-    RowMap, SolverKind,
+    Batch, CancelToken, ColumnStatistics, Driver, Fit, FitConfig, Limits, Matrix, MomentumChoice, Outcome,
+    Preprocessing, RowMap, SolverKind,
 };
 use hbpca_io::{ColumnRef, Format, HeaderLine, ReadOptions, read_bytes};
 
@@ -48,7 +48,7 @@ pub fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     let page = problem.page(runs).render();
     file.write_all(page.as_bytes()).map_err(|error| Failure::output(name, error))?;
     file.commit()?;
-    Ok(if problem.limits.cancel.is_cancelled() { Exit::Interrupted } else { Exit::Success })
+    Ok(if problem.cancel.is_cancelled() { Exit::Interrupted } else { Exit::Success })
 }
 
 fn digits() -> Result<Matrix<'static>, Failure> {
@@ -65,6 +65,7 @@ struct Demo<'a> {
     matrix: &'a Matrix<'a>,
     map: RowMap,
     limits: Limits,
+    cancel: CancelToken,
     /// The answer, from C itself.
     reference: Fit,
     /// λ₁, λ₂, K and m, from which the theory chooses step sizes.
@@ -86,7 +87,7 @@ impl<'a> Demo<'a> {
         let variance = GradientVariance::measure(matrix, &map, 0.01, 0)?;
         let variance = variance.of_batch(BATCH.rows(matrix.n_rows())?, config.replacement)?;
         let problem = Problem::new(lambda1, lambda2, variance, EPOCH)?;
-        Ok(Self { matrix, map, limits, reference, problem })
+        Ok(Self { matrix, map, limits, cancel: CancelToken::default(), reference, problem })
     }
 
     fn config(&self, solver: SolverKind) -> FitConfig {
@@ -102,7 +103,7 @@ impl<'a> Demo<'a> {
             momentum,
             batch: BATCH,
             epoch: EPOCH,
-            limits: self.limits.clone(),
+            limits: self.limits,
             ..FitConfig::default()
         }
     }
@@ -111,8 +112,9 @@ impl<'a> Demo<'a> {
         let config = self.config(kind);
         let mut solver = config.solver(self.matrix.n_rows(), self.matrix.n_cols())?;
         let mut operator = Covariance::with_map(self.matrix, self.map.clone());
-        let running = Running::with(&self.limits.cancel);
+        let running = Running::with(&self.cancel);
         let report = Driver::new(config.limits)
+            .cancelled_by(&self.cancel)
             .reference(self.reference.model.component(0))
             .run(&mut *solver, &mut operator)?;
         drop(running);

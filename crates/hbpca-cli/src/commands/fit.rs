@@ -1,19 +1,21 @@
 //! `hbpca fit`: data in, a certified model out.
 
-use hbpca::checkpoint::{Checkpoint, Checkpoints, Keep};
-use hbpca::{Centering, Error, Fit, FitConfig, Observer, Outcome, Preprocessing, RowChunks, Scaling};
+use hbpca::checkpoint::{Checkpoint, Checkpoints, SaveCheckpoint};
+use hbpca::{
+    CancelToken, Centering, Error, Fit, FitConfig, Observer, Outcome, Preprocessing, RowChunks, Scaling,
+};
 use hbpca_io::{ByteSize, StoredModel};
 
 use crate::args::FitArgs;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Running;
-use crate::output::kept::Kept;
+use crate::output::checkpoint_writer::CheckpointWriter;
 use crate::output::progress::{Meter, Progress};
 use crate::output::say::{self, Verbosity};
 use crate::output::table::{Side, Table};
 use crate::output::trace::Trace;
 use crate::output::{self, json, number, warnings};
-use crate::plan::{self, Checkpoints, FitPlan, Source, Streamed};
+use crate::plan::{self, CheckpointFiles, FitPlan, Source, Streamed};
 
 /// Runs `hbpca fit`.
 pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
@@ -25,31 +27,30 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
     let meter = progress.meter();
     let mut observers: Vec<&mut (dyn Observer + Send)> = vec![&mut progress];
     observers.extend(trace.as_mut().map(|trace| trace as &mut (dyn Observer + Send)));
-    let Checkpoints { file, every, from, replaces } = checkpoints;
+    let CheckpointFiles { file, every, from, replaces } = checkpoints;
     if let Some(file) = file.as_ref().filter(|_| replaces && verbosity > Verbosity::Quiet) {
         let file = file.display();
         say::warning(&format!(
             "{file} is the checkpoint of an earlier run, and this one replaces it: --resume {file} goes on from it instead"
         ));
     }
-    let mut kept = file.map(|file| Kept::new(file, verbosity));
-    let mut write = kept.as_mut().map(|kept| {
-        |checkpoint: &Checkpoint| {
-            kept.keep(checkpoint);
+    let mut writer = file.map(|file| CheckpointWriter::new(file, verbosity));
+    let save = writer.as_mut().map(|writer| -> SaveCheckpoint<'_> {
+        Box::new(|checkpoint: &Checkpoint| {
+            writer.save(checkpoint);
             Ok(())
-        }
+        })
     });
-    let (resumed, from) = from.unzip();
-    let keep = write.as_mut().map(|write| write as &mut Keep<'_>);
-    let resumable = Checkpoints { data: String::new(), every, save: keep, from };
+    let (resumed, resume) = from.unzip();
+    let checkpoints = Checkpoints { data: String::new(), every, save, resume };
     let refused = |error: &Error, name: &str| match (error, &resumed) {
         (Error::Checkpoint(_), Some(file)) => Failure::Input(format!("{}: {error}", file.display())),
         _ => Failure::refused(error, name),
     };
     let (fit, about) = match streamed {
-        None => in_memory(source, &config, &mut observers, resumable, refused, verbosity)?,
+        None => in_memory(source, &config, &mut observers, checkpoints, refused, verbosity)?,
         Some(streamed) => {
-            from_disk(source, streamed, &config, &mut observers, resumable, refused, meter, verbosity)?
+            from_disk(source, streamed, &config, &mut observers, checkpoints, refused, meter, verbosity)?
         }
     };
 
@@ -69,7 +70,7 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
         let idle_flags = solver_flags.idle_for(fit.solver);
         warnings::of_fit(&fit, limits, &idle_flags, names).iter().for_each(|text| say::warning(text));
         if fit.outcome != Outcome::Converged {
-            kept.and_then(|kept| kept.way_on()).iter().for_each(|text| say::line(text));
+            writer.and_then(|writer| writer.way_on()).iter().for_each(|text| say::line(text));
         }
     }
     Ok(fit.outcome.into())
@@ -91,20 +92,22 @@ fn in_memory(
     source: Source,
     config: &FitConfig,
     observers: &mut [&mut (dyn Observer + Send)],
-    resumable: Checkpoints<'_>,
+    checkpoints: Checkpoints<'_>,
     refused: impl Fn(&Error, &str) -> Failure,
     verbosity: Verbosity,
 ) -> Result<(Fit, About), Failure> {
     let loaded = source.read(verbosity)?;
     let matrix = &loaded.data.matrix;
     plan::refuse_huge_covariance(config, matrix.n_cols())?;
-    let wanted = resumable.keep.is_some() || resumable.from.is_some();
+    let wanted = checkpoints.save.is_some() || checkpoints.resume.is_some();
     let data = if wanted { matrix.fingerprint(None) } else { String::new() };
-    let running = Running::with(&config.limits.cancel);
+    let cancel = CancelToken::default();
+    let running = Running::with(&cancel);
     let fit = config
         .run()
         .observers(observers)
-        .checkpoints(Checkpoints { data, ..resumable })
+        .cancelled_by(&cancel)
+        .checkpoints(Checkpoints { data, ..checkpoints })
         .fit(matrix)
         .map_err(|error| refused(&error, &loaded.name))?;
     drop(running);
@@ -127,7 +130,7 @@ fn from_disk(
     streamed: Streamed,
     config: &FitConfig,
     observers: &mut [&mut (dyn Observer + Send)],
-    resumable: Checkpoints<'_>,
+    checkpoints: Checkpoints<'_>,
     refused: impl Fn(&Error, &str) -> Failure,
     meter: Meter,
     verbosity: Verbosity,
@@ -138,12 +141,14 @@ fn from_disk(
     }
     let plan::Streamed { rows, plan, memory } = streamed;
     let (sparse, nnz) = (rows.is_sparse(), rows.nnz());
-    let running = Running::with(&config.limits.cancel);
+    let cancel = CancelToken::default();
+    let running = Running::with(&cancel);
     let metered = meter.around(rows, plan.bytes);
     let fit = config
         .run()
         .observers(observers)
-        .checkpoints(resumable)
+        .cancelled_by(&cancel)
+        .checkpoints(checkpoints)
         .fit_streamed(metered, memory)
         .map_err(|error| refused(&error, &name))?;
     drop(running);

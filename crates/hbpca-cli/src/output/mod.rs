@@ -1,7 +1,7 @@
 //! What people and scripts see: results on standard output, everything else on standard error.
 
+pub mod checkpoint_writer;
 pub mod json;
-pub mod kept;
 pub mod number;
 pub mod page;
 pub mod progress;

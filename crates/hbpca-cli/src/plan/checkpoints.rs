@@ -10,7 +10,7 @@ use crate::args::FitArgs;
 use crate::exit::Failure;
 
 /// `--checkpoint`, `--checkpoint-every` and `--resume`, checked.
-pub struct Checkpoints {
+pub struct CheckpointFiles {
     /// Where the run is kept.
     pub file: Option<PathBuf>,
     /// How often.
@@ -21,7 +21,7 @@ pub struct Checkpoints {
     pub replaces: bool,
 }
 
-impl Checkpoints {
+impl CheckpointFiles {
     /// Reads the one to go on from, and proves that new ones can be written.
     pub fn new(args: &FitArgs) -> Result<Self, Failure> {
         let every = args.checkpoint_every.unwrap_or_default();

@@ -1,9 +1,9 @@
 //! The plan of `hbpca fit`.
 
-use hbpca::{ArithmeticChoice, Batch, FitConfig, Limits, MomentumChoice, SolverKind};
+use hbpca::{Batch, FitConfig, Limits, MomentumChoice, PrecisionChoice, SolverKind};
 use hbpca_io::{OutputFile, Place, Precision};
 
-use super::{Checkpoints, SolverFlags, Source, Streamed, create, open_model};
+use super::{CheckpointFiles, SolverFlags, Source, Streamed, create, open_model};
 use crate::args::{FitArgs, HowMany, MomentumArg, PrecisionArg, StepSize};
 use crate::exit::Failure;
 use crate::output::number;
@@ -21,7 +21,7 @@ pub struct FitPlan {
     /// Flags that only some solvers look at.
     pub solver_flags: SolverFlags,
     /// Where the run is kept, and what it goes on from.
-    pub checkpoints: Checkpoints,
+    pub checkpoints: CheckpointFiles,
     /// Where the model goes.
     pub model: Option<OutputFile>,
     /// Where the history goes.
@@ -51,7 +51,7 @@ impl FitPlan {
             streamed,
             solver_flags: SolverFlags::given(args),
             config,
-            checkpoints: Checkpoints::new(args)?,
+            checkpoints: CheckpointFiles::new(args)?,
             model: args.output.as_deref().map(create).transpose()?,
             trace: args.trace.as_deref().map(Trace::create).transpose()?,
             json: args.json,
@@ -92,7 +92,6 @@ fn config(args: &FitArgs) -> Result<FitConfig, Failure> {
             tol: args.tol,
             max_passes: args.max_passes,
             max_seconds: args.max_seconds.unwrap_or(default.limits.max_seconds),
-            ..default.limits
         },
         eta: args.eta.and_then(|eta| match eta {
             StepSize::Auto => None,
@@ -102,7 +101,7 @@ fn config(args: &FitArgs) -> Result<FitConfig, Failure> {
         batch: args.batch.unwrap_or(default.batch),
         epoch: args.epoch.unwrap_or(default.epoch),
         seed: args.seed,
-        arithmetic: arithmetic(args.precision),
+        precision: multiplied_in(args.precision),
         threads: args.threads.threads,
         ..default
     })
@@ -118,11 +117,11 @@ fn storage(precision: PrecisionArg) -> Precision {
 }
 
 /// What they are multiplied in.
-fn arithmetic(precision: PrecisionArg) -> ArithmeticChoice {
+fn multiplied_in(precision: PrecisionArg) -> PrecisionChoice {
     match precision {
-        PrecisionArg::Auto => ArithmeticChoice::Auto,
-        PrecisionArg::F32 => ArithmeticChoice::Single,
-        PrecisionArg::Mixed | PrecisionArg::F64 => ArithmeticChoice::Double,
+        PrecisionArg::Auto => PrecisionChoice::Auto,
+        PrecisionArg::F32 => PrecisionChoice::Single,
+        PrecisionArg::Mixed | PrecisionArg::F64 => PrecisionChoice::Double,
     }
 }
 

@@ -7,7 +7,7 @@ mod source;
 mod streamed;
 mod table_output;
 
-pub use checkpoints::Checkpoints;
+pub use checkpoints::CheckpointFiles;
 pub use fit::{FitPlan, refuse_huge_covariance};
 pub use solver_flags::SolverFlags;
 pub use source::{Loaded, Source, kind};

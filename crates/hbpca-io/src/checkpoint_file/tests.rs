@@ -28,9 +28,9 @@ fn kept(solver: SolverKind) -> Checkpoint {
         Ok(())
     };
     let every = CheckpointEvery::default();
-    let resumable =
+    let checkpoints =
         Checkpoints { data: x.fingerprint(None), every, save: Some(Box::new(keep)), resume: None };
-    config.run().checkpoints(resumable).fit(&x).unwrap();
+    config.run().checkpoints(checkpoints).fit(&x).unwrap();
     last.unwrap()
 }
 
@@ -143,18 +143,20 @@ fn faults_carry_the_file_s_name() {
     assert!(!recognise_checkpoint(&path) && !recognise_checkpoint(folder.path()));
 }
 
-/// Changes files of every solver at random, adds a checksum that fits, and goes on from what is understood; returns how many
-/// were.
-fn go_on_from_mutations(seconds: f64, seed: u64) -> [usize; 3] {
-    let mut state = seed;
+/// Changes files of every solver at random, adds a checksum that fits, and goes on from what is understood.
+#[test]
+fn mutated_files_are_refused_or_harmless() {
+    let from_environment = |name: &str| std::env::var(name).ok().and_then(|x| x.parse::<u64>().ok());
+    let tried = from_environment("PROPTEST_CASES").unwrap_or(0).max(10_000);
+    let mut state = from_environment("PROPTEST_RNG_SEED").unwrap_or(1);
     let mut below = |most: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize % most.max(1)
     };
     let files: Vec<Vec<u8>> = SolverKind::ALL.map(|solver| bytes_of(&kept(solver))).into();
-    let (x, clock) = (data(), std::time::Instant::now());
-    let mut counts = [0; 3];
-    while clock.elapsed().as_secs_f64() < seconds {
+    let x = data();
+    let (mut understood, mut resumed) = (0, 0);
+    for _ in 0..tried {
         let file = &files[below(files.len())];
         let mut content = file[..file.len() - 8].to_vec();
         for _ in 0..=below(4) {
@@ -177,27 +179,13 @@ fn go_on_from_mutations(seconds: f64, seed: u64) -> [usize; 3] {
                 }
             }
         }
-        counts[0] += 1;
         let Ok(checkpoint) = checkpoint_from_bytes(&summed(content)) else { continue };
-        counts[1] += 1;
+        understood += 1;
         let config = config(checkpoint.solver, 9.0);
-        let resumable =
+        let checkpoints =
             Checkpoints { data: checkpoint.data.clone(), resume: Some(checkpoint), ..Checkpoints::default() };
-        counts[2] += usize::from(config.run().checkpoints(resumable).fit(&x).is_ok());
+        resumed += u64::from(config.run().checkpoints(checkpoints).fit(&x).is_ok());
     }
-    counts
-}
-
-#[test]
-fn mutated_files_are_refused_or_harmless() {
-    let [tried, understood, resumed] = go_on_from_mutations(1.0, 1);
-    assert!(tried > understood && understood > resumed && resumed > 0, "{tried} {understood} {resumed}");
-}
-
-/// `cargo test -p hbpca-io --lib -- --ignored mutated_for_minutes --nocapture`
-#[test]
-#[ignore = "takes three minutes"]
-fn mutated_for_minutes() {
-    let [tried, understood, resumed] = go_on_from_mutations(180.0, 2);
     println!("{tried} files, {understood} understood, {resumed} resumed");
+    assert!(tried > understood && understood > resumed && resumed > 0, "{tried} {understood} {resumed}");
 }

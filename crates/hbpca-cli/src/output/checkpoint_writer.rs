@@ -10,7 +10,7 @@ use super::say::{self, Verbosity};
 
 /// Writes checkpoints, each in place of the one before. One that cannot be written is a warning and no more: the run is worth more
 /// than its checkpoint, and the one before stays.
-pub struct Kept {
+pub struct CheckpointWriter {
     file: PathBuf,
     verbosity: Verbosity,
     /// Passes at the last one that was written.
@@ -19,20 +19,20 @@ pub struct Kept {
     complaint: Option<String>,
 }
 
-impl Kept {
+impl CheckpointWriter {
     /// Nothing is written yet.
     pub fn new(file: PathBuf, verbosity: Verbosity) -> Self {
         Self { file, verbosity, last: None, complaint: None }
     }
 
     /// Writes one.
-    pub fn keep(&mut self, checkpoint: &Checkpoint) {
+    pub fn save(&mut self, checkpoint: &Checkpoint) {
         let passes = checkpoint.paused.history.last().map_or(0.0, |record| record.passes);
         match self.write(checkpoint) {
             Ok(()) => {
                 if self.verbosity == Verbosity::Verbose {
                     let passes = number::plural(passes, "pass", "passes");
-                    say::line(&format!("kept in {} after {passes}", self.file.display()));
+                    say::line(&format!("saved in {} after {passes}", self.file.display()));
                 }
                 (self.last, self.complaint) = (Some(passes), None);
             }
