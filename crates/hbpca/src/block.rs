@@ -129,8 +129,8 @@ impl Block {
     /// Multiplies everything by `factor`.
     pub fn scale(&mut self, factor: f64) {
         /// Numbers a thread takes at a time.
-        const SHARE: usize = 1 << 15;
-        self.values.par_chunks_mut(SHARE).for_each(|share| share.iter_mut().for_each(|x| *x *= factor));
+        const CHUNK: usize = 1 << 15;
+        self.values.par_chunks_mut(CHUNK).for_each(|chunk| chunk.iter_mut().for_each(|x| *x *= factor));
     }
 
     /// Multiplies every column c by `factor(c)`.

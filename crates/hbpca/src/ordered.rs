@@ -20,8 +20,8 @@ pub(crate) fn n_chunks(entries: usize, d: usize) -> usize {
     1 << wanted.ilog2()
 }
 
-/// The `i`-th of `parts` nearly equal pieces of `0..n`.
-pub(crate) fn piece(n: usize, i: usize, parts: usize) -> Range<usize> {
+/// The `i`-th of `parts` nearly equal chunks of `0..n`.
+pub(crate) fn chunk(n: usize, i: usize, parts: usize) -> Range<usize> {
     let cut = |i: usize| (n as u128 * i as u128 / parts as u128) as usize;
     cut(i)..cut(i + 1)
 }
@@ -143,7 +143,7 @@ mod tests {
         let (mut total, mut order) = (0.0, Vec::new());
         pool.install(|| {
             let mut buffers = vec![[0.0; 2]; threads];
-            let harmonic = |i: usize| piece(1_000_003, i, 64).map(|x| 1.0 / (x + 1) as f64).sum();
+            let harmonic = |i: usize| chunk(1_000_003, i, 64).map(|x| 1.0 / (x + 1) as f64).sum();
             let merge = |i: usize, b: &mut Buffer| {
                 order.push(i);
                 total += b[0];
@@ -168,7 +168,7 @@ mod tests {
     fn pieces_cover_everything_once() {
         for n in [0, 1, 7, 64, 1000] {
             for parts in [1, 2, 7, 64] {
-                let all: Vec<usize> = (0..parts).flat_map(|i| piece(n, i, parts)).collect();
+                let all: Vec<usize> = (0..parts).flat_map(|i| chunk(n, i, parts)).collect();
                 assert_eq!(all, (0..n).collect::<Vec<_>>());
             }
         }

@@ -1,6 +1,6 @@
 //! Rounding of sums: the one place where such bounds are derived.
 
-/// How much coarser f32 rounds than f64.
+/// The unit roundoff of f32 as a multiple of that of f64.
 pub(crate) const SINGLE: f64 = f32::EPSILON as f64 / f64::EPSILON;
 
 /// Relative rounding of a sum of `terms` products in f64: the smaller of the worst case γₘ ≈ m·u and of 8√m·u, which

@@ -3,7 +3,7 @@
 //! ```text
 //! krylov       passes · max(2·entries·p multiply-adds, bytes from memory) + vector work + a last pass in f64
 //! covariance   n·d²/2 multiply-adds + the eigen-solve + a pass in f64 where C is formed in f32; fewer multiply-adds where
-//!              most numbers are the usual ones of their columns
+//!              most numbers are the modes of their columns
 //! ```
 //!
 //! Speeds are [typical ones](Speeds::TYPICAL), of which only ratios matter. Where the work is long enough to be worth a third
@@ -36,16 +36,16 @@ pub(super) fn choose(matrix: &Matrix<'_>, config: &FitConfig) -> (SolverKind, St
     }
     let mut cost = Cost::new(matrix, None, config, Speeds::TYPICAL);
     // A look at a sample of the rows, where it could change the verdict.
-    let usual = if cost.decomposition < cost.krylov { ColumnModes::of(matrix) } else { None };
-    if usual.is_some() {
-        cost = Cost::new(matrix, usual.as_ref(), config, Speeds::TYPICAL);
+    let modes = if cost.decomposition < cost.krylov { ColumnModes::of(matrix) } else { None };
+    if modes.is_some() {
+        cost = Cost::new(matrix, modes.as_ref(), config, Speeds::TYPICAL);
     }
     let close = cost.krylov < CLEAR * cost.covariance && cost.covariance < CLEAR * cost.krylov;
     if close
         && cost.krylov.min(cost.covariance) > LONG
         && let Ok(speeds) = Speeds::here()
     {
-        cost = Cost::new(matrix, usual.as_ref(), config, speeds);
+        cost = Cost::new(matrix, modes.as_ref(), config, speeds);
     }
     cost.verdict()
 }
@@ -76,7 +76,7 @@ struct Cost {
 }
 
 impl Cost {
-    fn new(matrix: &Matrix<'_>, usual: Option<&ColumnModes>, config: &FitConfig, speeds: Speeds) -> Self {
+    fn new(matrix: &Matrix<'_>, modes: Option<&ColumnModes>, config: &FitConfig, speeds: Speeds) -> Self {
         let (n, d, k) = (matrix.n_rows() as f64, matrix.n_cols() as f64, config.k as f64);
         let entries = matrix.nnz() as f64;
         let threads = rayon::current_num_threads() as f64;
@@ -87,8 +87,8 @@ impl Cost {
         let for_each = if sparse || sizes.block >= 8 { 0.4 } else { 0.8 };
         let passes = (7.0 + for_each * k).min((d / p).ceil() + 1.0);
         let single = matches!(matrix, Matrix::DenseF32(_)) && config.precision != PrecisionChoice::Double;
-        let coarse = if single { speeds.coarse } else { speeds.double };
-        let (early, last) = if sparse { (speeds.sparse, speeds.sparse) } else { (coarse, speeds.double) };
+        let early = if single { speeds.single } else { speeds.double };
+        let (early, last) = if sparse { (speeds.sparse, speeds.sparse) } else { (early, speeds.double) };
         // Short rows leave lanes empty and sums to be gathered.
         let filled = d / (d + 40.0);
         let read = matrix.bytes_per_pass() as f64 / MEMORY;
@@ -101,7 +101,7 @@ impl Cost {
         let solve = solve / speeds.double;
         // Wide data is read twice more: for AᵀU and for CV.
         let others = if wide { 2.0 * pass(k, speeds.double) } else { 0.0 };
-        let coarsely = single
+        let in_single = single
             && !wide
             && CovarianceSolver::tries_single(
                 matrix.n_cols(),
@@ -109,11 +109,11 @@ impl Cost {
                 config.limits.tol,
                 config.limits.max_passes,
             );
-        let speed = if coarsely { speeds.form_coarsely } else { speeds.form };
+        let speed = if in_single { speeds.form_in_single } else { speeds.form };
         let form = (entries.max(n * d) * side / 2.0 / (speed * filled * threads)).max(read);
-        let measuring = if coarsely { pass(k.min(MOST_MEASURED as f64), speeds.double) } else { 0.0 };
+        let measuring = if in_single { pass(k.min(MOST_MEASURED as f64), speeds.double) } else { 0.0 };
         let skipping =
-            usual.filter(|_| !wide).map(|usual| (n * usual.cost() / (speeds.form * threads)).max(read));
+            modes.filter(|_| !wide).map(|modes| (n * modes.cost() / (speeds.form * threads)).max(read));
         let forming = skipping.map_or(form + measuring, |skipping| skipping.min(form + measuring));
         let [krylov, covariance, decomposition] =
             [krylov, forming + solve + others, solve + others].map(|nanoseconds| nanoseconds * 1e-9);
@@ -139,7 +139,7 @@ impl Cost {
 
 /// Components to ask `covariance` for first where a share of the variance is wanted, and `k` would be the next guess.
 ///
-/// Every further guess forms C again, n·d²/2 multiply-adds, and four guesses (1, 8, 16, 32) are the usual number; all components
+/// Every further guess forms C again, n·d²/2 multiply-adds, and four guesses (1, 8, 16, 32) are the common number; all components
 /// at once cost one full eigen-solve.
 pub(super) fn first_k_of_share(n: usize, d: usize, k: usize) -> usize {
     /// A decomposition of so many takes no time worth saving.
@@ -158,7 +158,7 @@ mod tests {
         super::choose(matrix, &FitConfig { k, ..FitConfig::default() })
     }
 
-    /// Numbers of which none is usual.
+    /// Numbers of which none is frequent.
     fn no_number_twice(count: usize) -> Vec<f32> {
         (0..count).map(|i| (i as f32 * 0.618_034).fract()).collect()
     }
@@ -173,9 +173,9 @@ mod tests {
             limits: Limits { tol, ..Limits::default() },
             ..FitConfig::default()
         };
-        let coarse = cost(config(1e-6, PrecisionChoice::Auto));
-        assert!(coarse < 0.8 * cost(config(1e-12, PrecisionChoice::Auto)));
-        assert!(coarse < 0.8 * cost(config(1e-6, PrecisionChoice::Double)));
+        let single = cost(config(1e-6, PrecisionChoice::Auto));
+        assert!(single < 0.8 * cost(config(1e-12, PrecisionChoice::Auto)));
+        assert!(single < 0.8 * cost(config(1e-6, PrecisionChoice::Double)));
     }
 
     #[test]

@@ -14,9 +14,9 @@ pub(super) struct Speeds {
     /// Forming C from dense rows.
     pub(super) form: f64,
     /// The same in f32.
-    pub(super) form_coarsely: f64,
+    pub(super) form_in_single: f64,
     /// A pass over dense rows with a block of eight, in f32.
-    pub(super) coarse: f64,
+    pub(super) single: f64,
     /// The same in f64.
     pub(super) double: f64,
     /// A pass over compressed rows.
@@ -29,7 +29,7 @@ impl Speeds {
     /// Between what server processors reach with AVX-512 and with AVX2 (`cargo run --release --example pass_speed`). Others are
     /// slower, but in everything alike: only ratios decide.
     pub(super) const TYPICAL: Self =
-        Self { form: 22.0, form_coarsely: 43.0, coarse: 34.0, double: 18.0, sparse: 1.5, measured: false };
+        Self { form: 22.0, form_in_single: 43.0, single: 34.0, double: 18.0, sparse: 1.5, measured: false };
 
     /// Measures each kernel on made-up data of a few megabytes, a third of a second in all, once in a process.
     pub(super) fn here() -> Result<Self, Error> {
@@ -50,12 +50,12 @@ impl Speeds {
         let mut c = Covariance::new(&dense, Preprocessing::CENTER)?;
         let (v, mut image) = (Block::from_values(d, P, random_filling(2, d * P))?, Block::zeros(d, P));
         let work = (2 * n * d * P) as f64 / threads;
-        let coarse = work / fastest(20, || c.apply_in(Precision::Single, &v, &mut image))?;
+        let single = work / fastest(20, || c.apply_in(Precision::Single, &v, &mut image))?;
         let double = work / fastest(20, || c.apply(&v, &mut image))?;
         let mut formed = Block::zeros(0, 0);
         let work = (n * d * d / 2) as f64 / threads;
         let form = work / fastest(4, || c.form(Precision::Double, &mut formed))?;
-        let form_coarsely = work / fastest(4, || c.form(Precision::Single, &mut formed))?;
+        let form_in_single = work / fastest(4, || c.form(Precision::Single, &mut formed))?;
         // Columns as scattered as those of a text: a few appear in many rows, most in few.
         let (n, d, width) = (10_000, 40_000, 64);
         let step = d / width;
@@ -69,7 +69,7 @@ impl Speeds {
         let mut c = Covariance::new(&sparse, Preprocessing::NONE)?;
         let (v, mut image) = (Block::from_values(d, P, random_filling(4, d * P))?, Block::zeros(d, P));
         let sparse = (2 * n * width * P) as f64 / threads / fastest(8, || c.apply(&v, &mut image))?;
-        Ok(Self { form, form_coarsely, coarse, double, sparse, measured: true })
+        Ok(Self { form, form_in_single, single, double, sparse, measured: true })
     }
 }
 
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn speeds_are_measured_once() {
         let speeds = Speeds::here().unwrap();
-        for speed in [speeds.form, speeds.form_coarsely, speeds.coarse, speeds.double, speeds.sparse] {
+        for speed in [speeds.form, speeds.form_in_single, speeds.single, speeds.double, speeds.sparse] {
             assert!(speed.is_finite() && speed > 0.0, "{speeds:?}");
         }
         assert!(speeds.measured && !Speeds::TYPICAL.measured);

@@ -71,7 +71,7 @@ pub(crate) fn weight_and_moment(
         &mut vec![(0.0, 0.0); rayon::current_num_threads().min(n_chunks)],
         |i, (weight, sum)| {
             (*weight, *sum) = (0.0, 0.0);
-            for l in ordered::piece(n, i, n_chunks) {
+            for l in ordered::chunk(n, i, n_chunks) {
                 let w = weights.map_or(1.0, |weights| weights[l]);
                 let mut square = 0.0;
                 matrix.for_each_in_row(l, |_, x| square += x * x);

@@ -1,12 +1,12 @@
-//! Column statistics of a matrix that comes in pieces.
+//! Column statistics of a matrix that comes in chunks.
 
 use super::ColumnStatistics;
 use crate::matrix::Matrix;
 use crate::{CancelToken, Error};
 
-/// Gathers the statistics of all pieces seen so far.
+/// Gathers the statistics of all chunks seen so far.
 ///
-/// Means stay relative to the first row until the end: those of two pieces then differ without the rounding of their size.
+/// Means stay relative to the first row until the end: those of two chunks then differ without the rounding of their size.
 #[derive(Debug)]
 pub(crate) struct GatheredStatistics {
     pivot: Option<Vec<f64>>,
@@ -19,17 +19,17 @@ impl GatheredStatistics {
         Self { pivot: None, total: ColumnStatistics::empty(d) }
     }
 
-    /// Adds the rows of `piece`, the first of which is row `first_row`. Refuses NaN and infinities, naming the place.
+    /// Adds the rows of `chunk`, the first of which is row `first_row`. Refuses NaN and infinities, naming the place.
     pub(crate) fn add(
         &mut self,
-        piece: &Matrix<'_>,
+        chunk: &Matrix<'_>,
         first_row: usize,
         cancel: &CancelToken,
     ) -> Result<(), Error> {
-        let pivot = self.pivot.get_or_insert_with(|| ColumnStatistics::pivot_at(piece, 0));
-        let partial = ColumnStatistics::relative_to(pivot, piece, None, cancel);
+        let pivot = self.pivot.get_or_insert_with(|| ColumnStatistics::pivot_at(chunk, 0));
+        let partial = ColumnStatistics::relative_to(pivot, chunk, None, cancel);
         cancel.go_on()?;
-        partial.refuse_not_finite(piece).map_err(|error| match error {
+        partial.refuse_not_finite(chunk).map_err(|error| match error {
             Error::NotFinite { row, column, value } => {
                 Error::NotFinite { row: row + first_row, column, value }
             }
@@ -58,15 +58,15 @@ mod tests {
     fn gathered(values: &[f64], d: usize, cuts: &[usize]) -> Result<ColumnStatistics, Error> {
         let mut gathered = GatheredStatistics::of_columns(d);
         for cut in cuts.windows(2) {
-            let piece = values[cut[0] * d..cut[1] * d].to_vec();
-            let piece = Dense::deferring_finite_check(piece.into(), cut[1] - cut[0], d)?.into();
-            gathered.add(&piece, cut[0], &CancelToken::default())?;
+            let chunk = values[cut[0] * d..cut[1] * d].to_vec();
+            let chunk = Dense::deferring_finite_check(chunk.into(), cut[1] - cut[0], d)?.into();
+            gathered.add(&chunk, cut[0], &CancelToken::default())?;
         }
         gathered.finish()
     }
 
     #[test]
-    fn pieces_give_what_the_whole_gives_also_far_from_zero() {
+    fn chunks_give_what_the_whole_gives_also_far_from_zero() {
         // Spread −1, 0, 1 around 1e9, and a column that never changes.
         let values: Vec<f64> = (0..300).flat_map(|l| [1e9 + f64::from(l % 3) - 1.0, 0.1]).collect();
         for cuts in [&[0, 300][..], &[0, 1, 2, 300], &[0, 7, 150, 299, 300]] {
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn the_row_of_a_bad_entry_is_counted_from_the_first_piece() {
+    fn the_row_of_a_bad_entry_is_counted_from_the_first_chunk() {
         let mut values = vec![1.0; 40];
         values[27] = f64::NAN;
         let error = gathered(&values, 2, &[0, 5, 11, 20]).unwrap_err();

@@ -137,7 +137,7 @@ impl RowMap {
         Self { scale: None, ..self.clone() }
     }
 
-    /// Whether rows are so little longer before μ is taken from them that coarse arithmetic may do so after its products.
+    /// Whether rows are so little longer before μ is taken from them that single precision may do so after its products.
     pub(crate) fn is_nearly_centred(&self) -> bool {
         self.uncentred <= 8.0 * self.total_variance
     }

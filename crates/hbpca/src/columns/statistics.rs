@@ -123,7 +123,7 @@ impl ColumnStatistics {
                 if cancel.is_abandoned() {
                     return;
                 }
-                for l in ordered::piece(n, i, n_chunks) {
+                for l in ordered::chunk(n, i, n_chunks) {
                     let w = weights.map_or(1.0, |weights| weights[l]);
                     if w == 0.0 {
                         continue;
@@ -154,7 +154,7 @@ impl ColumnStatistics {
             &mut partials,
             |i, partial| {
                 partial.clear();
-                summarise(ordered::piece(n, i, n_chunks), partial);
+                summarise(ordered::chunk(n, i, n_chunks), partial);
             },
             |_, partial| total.merge(partial),
         );

@@ -1,7 +1,7 @@
-//! S += Σ w yyᵀ, y = x − usual, over dense rows whose numbers mostly are the usual ones of their columns.
+//! S += Σ w yyᵀ, y = x − mode, over dense rows whose numbers mostly are the modes, the most frequent values, of their columns.
 //!
 //! ```text
-//! pack     y = √w(x − usual) of a block of rows, in panels of 8 columns, and a bit for each row and 4 columns: is any y ≠ 0?
+//! pack     y = √w(x − mode) of a block of rows, in panels of 8 columns, and a bit for each row and 4 columns: is any y ≠ 0?
 //! tile     S[i][j] += Σ_r y_r[i]·y_r[j]      8 rows i × G columns j, over the rows r in which both sides are occupied
 //! ```
 //!
@@ -38,7 +38,7 @@ pub(crate) struct SkippingTriangle {
     d: usize,
     /// Panel i with the panels j ≤ i: the numbers `S[i][j]`, j by j.
     sums: Vec<f64>,
-    /// Σ w(x − usual).
+    /// Σ w(x − mode).
     column_sums: Vec<f64>,
     packed: Vec<f64>,
     /// Which rows are occupied, for each 4 columns.
@@ -60,15 +60,15 @@ impl SkippingTriangle {
         self.column_sums.fill(0.0);
     }
 
-    /// Adds √w(x − usual) times itself for the rows of a range.
+    /// Adds √w(x − mode) times itself for the rows of a range.
     pub(crate) fn add_rows<T: Stored>(
         &mut self,
         x: &Dense<'_, T>,
         rows: std::ops::Range<usize>,
         weights: RowWeights<'_>,
-        usual: &[f64],
+        mode: &[f64],
     ) {
-        self.add_rows_at(Level::best(), x, rows, weights, usual);
+        self.add_rows_at(Level::best(), x, rows, weights, mode);
     }
 
     /// [`add_rows`](Self::add_rows) with the instructions of `level`.
@@ -78,9 +78,9 @@ impl SkippingTriangle {
         x: &Dense<'_, T>,
         rows: std::ops::Range<usize>,
         weights: RowWeights<'_>,
-        usual: &[f64],
+        mode: &[f64],
     ) {
-        assert!(rows.end <= x.n_rows() && usual.len() == x.n_cols());
+        assert!(rows.end <= x.n_rows() && mode.len() == x.n_cols());
         assert!(self.sums.is_empty() || self.d == x.n_cols(), "a triangle is of one d");
         if self.sums.is_empty() {
             let panels = x.n_cols().div_ceil(PANEL);
@@ -88,7 +88,7 @@ impl SkippingTriangle {
             self.sums.resize(panels * (panels + 1) / 2 * PANEL * PANEL, 0.0);
             self.column_sums.resize(panels * PANEL, 0.0);
         }
-        f64::run(level, Add { x, rows, weights, usual, triangle: self });
+        f64::run(level, Add { x, rows, weights, mode, triangle: self });
     }
 
     /// Adds the sums of other rows of the same matrix.
@@ -103,7 +103,7 @@ impl SkippingTriangle {
         }
     }
 
-    /// Σ w(x − usual).
+    /// Σ w(x − mode).
     pub(crate) fn column_sums(&self) -> &[f64] {
         &self.column_sums[..self.d]
     }
@@ -135,7 +135,7 @@ struct Add<'a, T: Stored> {
     x: &'a Dense<'a, T>,
     rows: std::ops::Range<usize>,
     weights: RowWeights<'a>,
-    usual: &'a [f64],
+    mode: &'a [f64],
     triangle: &'a mut SkippingTriangle,
 }
 
@@ -150,8 +150,8 @@ impl<T: Stored> Kernel<f64> for Add<'_, T> {
         // Rows of a panel are lines of the cache.
         let misplaced = packed.as_ptr().align_offset(LINE);
         let packed = &mut packed[misplaced..];
-        let mut usual = self.usual.to_vec();
-        usual.resize(panels * PANEL, 0.0);
+        let mut mode = self.mode.to_vec();
+        mode.resize(panels * PANEL, 0.0);
         for start in self.rows.clone().step_by(ROWS) {
             let block = start..self.rows.end.min(start + ROWS);
             occupied.clear();
@@ -165,11 +165,11 @@ impl<T: Stored> Kernel<f64> for Add<'_, T> {
                 let roots = &roots[..count];
                 // Plain loops: the body of a closure would not be compiled for the level.
                 for panel in 0..panels {
-                    // SAFETY: panels lie within `packed`, with one more row than a block; sums and usual values are whole panels.
+                    // SAFETY: panels lie within `packed`, with one more row than a block; sums and modes are whole panels.
                     unsafe {
                         let columns = Columns {
                             from: panel * PANEL,
-                            usual: usual.as_ptr().add(panel * PANEL),
+                            mode: mode.as_ptr().add(panel * PANEL),
                             sums: column_sums.as_mut_ptr().add(panel * PANEL),
                             to: packed.as_mut_ptr().add(panel * STRIDE + word * 64 * PANEL),
                             spare: (ROWS - word * 64) * PANEL,
@@ -221,7 +221,7 @@ fn shared(a: Bits, b: Bits) -> Bits {
 /// A panel's columns of the data, and where they go.
 struct Columns {
     from: usize,
-    usual: *const f64,
+    mode: *const f64,
     sums: *mut f64,
     to: *mut f64,
     /// Where blank rows go, counted from `to`.
@@ -247,10 +247,10 @@ impl Columns {
         // SAFETY: the caller's promise; only what lies within a row is read.
         unsafe {
             let zero = L::splat(0.0);
-            let (mut usual, mut sums, mut masks) = ([zero; W], [zero; W], [L::mask(0); W]);
+            let (mut mode, mut sums, mut masks) = ([zero; W], [zero; W], [L::mask(0); W]);
             let mut inside = [0; W];
             for i in 0..W {
-                usual[i] = L::load(self.usual.add(i * L::N));
+                mode[i] = L::load(self.mode.add(i * L::N));
                 inside[i] = x.n_cols().saturating_sub(self.from + i * L::N);
                 masks[i] = L::mask(inside[i].min(L::N - 1));
             }
@@ -266,7 +266,7 @@ impl Columns {
                     } else {
                         T::load_masked::<L>(row.wrapping_add(i * L::N), masks[i])
                     };
-                    y[i] = L::fma(root, L::sub(x, usual[i]), zero);
+                    y[i] = L::fma(root, L::sub(x, mode[i]), zero);
                     occupied |= L::nonzero(y[i]) << (i * L::N);
                     sums[i] = L::fma(root, y[i], sums[i]);
                 }

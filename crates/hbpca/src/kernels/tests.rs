@@ -125,7 +125,7 @@ impl Case {
             let shift = shift.as_deref();
             sum_of::<T, f64>(level, &x, &rows, weights, shift, afterwards, &v, p, start.clone())
         });
-        let coarse = [false, true].map(|afterwards| {
+        let single = [false, true].map(|afterwards| {
             let shift = shift.as_deref();
             sum_of::<T, f32>(level, &x, &rows, weights, shift, afterwards, &v, p, start.clone())
         });
@@ -156,12 +156,12 @@ impl Case {
             .collect();
         let magnitudes = Dense::new(magnitudes, n.max(1), d).unwrap();
         plain::sum_dense(&magnitudes, &rows, weights, None, &absolute, p, &mut scale, &mut Vec::new());
-        let coarseness = f64::from(f32::EPSILON) / f64::EPSILON;
-        let [centred, afterwards] = &coarse;
+        let unit_ratio = f64::from(f32::EPSILON) / f64::EPSILON;
+        let [centred, afterwards] = &single;
         for (what, got, unit, dots) in [
             ("f64, afterwards", &got_afterwards, 1.0, 2 * d),
-            ("f32", centred, coarseness, d),
-            ("f32, afterwards", afterwards, coarseness, 2 * d),
+            ("f32", centred, unit_ratio, d),
+            ("f32, afterwards", afterwards, unit_ratio, 2 * d),
         ] {
             for i in 0..d * p {
                 let bound = tolerance(dots + rows.len() + 8) * unit * scale[i];
@@ -414,7 +414,7 @@ fn a_nan_reaches_the_mean_and_leaves_minimum_and_maximum_alone() {
     });
 }
 
-/// How much coarser than f64 the numbers are.
+/// How much larger the unit roundoff is than that of f64.
 trait Coarseness: Arithmetic {
     const EPSILON_RATIO: f64;
 }

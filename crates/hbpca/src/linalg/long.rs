@@ -1,11 +1,11 @@
-//! Many long vectors, kept in f32 or f64, cut into pieces of their coordinates.
+//! Many long vectors, stored in f32 or f64, cut into chunks of their coordinates.
 //!
 //! ```text
-//! piece 0: coordinates 0 … 1999 of vector 0, of vector 1, …     piece 1: coordinates 2000 … 3999 of vector 0, …
+//! chunk 0: coordinates 0 … 1999 of vector 0, of vector 1, …     chunk 1: coordinates 2000 … 3999 of vector 0, …
 //! ```
 //!
-//! A piece of all vectors stays in the second-level cache while several things are done with it, and threads share the work
-//! piece by piece. Sums run over the pieces in their order, so that they have the same bits for any number of threads.
+//! A chunk of all vectors stays in the second-level cache while several things are done with it, and threads share the work
+//! chunk by chunk. Sums run over the chunks in their order, so that they have the same bits for any number of threads.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,14 +14,14 @@ use faer::{Mat, MatRef};
 use crate::kernels::{Arithmetic, tall};
 use crate::{Block, ordered};
 
-/// Coordinates of a piece: an odd number of cache lines, so that vectors do not compete for the same places in the cache.
-const PIECE: usize = 2000;
+/// Coordinates of a chunk: an odd number of cache lines, so that vectors do not compete for the same places in the cache.
+const CHUNK: usize = 2000;
 
 /// Vectors of length d.
 #[derive(Clone, Debug)]
 pub(crate) struct LongVectors<A> {
     d: usize,
-    /// Coordinates of a piece; those beyond d are zero.
+    /// Coordinates of a chunk; those beyond d are zero.
     rows: usize,
     /// Vectors there is room for.
     room: usize,
@@ -31,7 +31,7 @@ pub(crate) struct LongVectors<A> {
 
 impl<A: Arithmetic> LongVectors<A> {
     pub(crate) fn with_room(d: usize, room: usize) -> Self {
-        let rows = PIECE.min(d.next_multiple_of(tall::REGISTERS_FULL));
+        let rows = CHUNK.min(d.next_multiple_of(tall::REGISTERS_FULL));
         let values = vec![A::default(); d.div_ceil(rows.max(1)) * rows * room];
         Self { d, rows, room, len: 0, values }
     }
@@ -47,8 +47,8 @@ impl<A: Arithmetic> LongVectors<A> {
             let mut larger = Self::with_room(self.d, most);
             let (from, to) = (self.rows * self.room, self.rows * most);
             if from > 0 {
-                let pieces = larger.values.chunks_exact_mut(to).zip(self.values.chunks_exact(from));
-                pieces.for_each(|(to, from)| to[..from.len()].copy_from_slice(from));
+                let chunks = larger.values.chunks_exact_mut(to).zip(self.values.chunks_exact(from));
+                chunks.for_each(|(to, from)| to[..from.len()].copy_from_slice(from));
             }
             *self = Self { len: self.len, ..larger };
         }
@@ -58,9 +58,9 @@ impl<A: Arithmetic> LongVectors<A> {
     pub(crate) fn append(&mut self, block: &Block) {
         let (p, rows, first) = (block.p(), self.rows, self.len);
         self.reserve(first + p);
-        self.for_each_piece(
+        self.for_each_chunk_of_coordinates(
             (),
-            |i, piece, ()| load(block, 1.0, i, rows, &mut piece[first * rows..(first + p) * rows]),
+            |i, chunk, ()| load(block, 1.0, i, rows, &mut chunk[first * rows..(first + p) * rows]),
             |()| {},
         );
         self.len += p;
@@ -71,7 +71,11 @@ impl<A: Arithmetic> LongVectors<A> {
         let (a, r, rows) = (self.len, s.ncols(), self.rows);
         assert!(s.nrows() == a && r <= a, "{a} vectors combined by {}×{r} coefficients", s.nrows());
         let s: Vec<A> = row_major(s);
-        self.for_each_piece(Vec::new(), |_, piece, before| turn(piece, rows, a, r, &s, before), |_| {});
+        self.for_each_chunk_of_coordinates(
+            Vec::new(),
+            |_, chunk, before| rotate(chunk, rows, a, r, &s, before),
+            |_| {},
+        );
         self.len = r;
     }
 
@@ -81,16 +85,16 @@ impl<A: Arithmetic> LongVectors<A> {
         assert_eq!(s.nrows(), a, "one row of coefficients for each vector");
         let s: Vec<A> = row_major(s);
         let mut out = Block::zeros(self.d, r);
-        let pieces = out.values_mut().chunks_mut((rows * r).max(1)).map(Mutex::new).collect::<Vec<_>>();
+        let chunks = out.values_mut().chunks_mut((rows * r).max(1)).map(Mutex::new).collect::<Vec<_>>();
         let step = self.rows * self.room;
         ordered::for_each_chunk(
-            pieces.len(),
+            chunks.len(),
             &mut vec![Vec::new(); rayon::current_num_threads()],
             |i, sums: &mut Vec<A>| {
                 sums.clear();
                 sums.resize(rows * r, A::default());
                 tall::add_product(sums, &self.values[i * step..][..a * rows], rows, &s);
-                unload(sums, rows, r, &mut lock(&pieces[i]));
+                unload(sums, rows, r, &mut lock(&chunks[i]));
             },
             |_, _| {},
         );
@@ -101,8 +105,8 @@ impl<A: Arithmetic> LongVectors<A> {
     pub(crate) fn to_columns(&self) -> Vec<f64> {
         let mut columns = Vec::with_capacity(self.len * self.d);
         for c in 0..self.len {
-            let pieces = self.values.chunks_exact((self.rows * self.room).max(1));
-            let column = pieces.flat_map(|piece| &piece[c * self.rows..(c + 1) * self.rows]);
+            let chunks = self.values.chunks_exact((self.rows * self.room).max(1));
+            let column = chunks.flat_map(|chunk| &chunk[c * self.rows..(c + 1) * self.rows]);
             columns.extend(column.take(self.d).map(|x| x.to_f64()));
         }
         columns
@@ -119,7 +123,7 @@ impl<A: Arithmetic> LongVectors<A> {
         vectors
     }
 
-    /// W ← Z/`unit`, kept behind Q; QᵀW and WᵀW.
+    /// W ← Z/`unit`, stored behind Q; QᵀW and WᵀW.
     pub(super) fn begin(&mut self, z: &Block, unit: f64) -> Products {
         let (a, p, rows) = (self.len, z.p(), self.rows);
         self.reserve(a + p);
@@ -134,12 +138,12 @@ impl<A: Arithmetic> LongVectors<A> {
     }
 
     /// W ← WT − QH for the p vectors W behind Q, H where there is one; WᵀW, and QᵀW where it is asked for.
-    pub(super) fn turn(&mut self, t: &Mat<f64>, h: Option<&Mat<f64>>, overlap: bool) -> Products {
+    pub(super) fn transform(&mut self, t: &Mat<f64>, h: Option<&Mat<f64>>, overlap: bool) -> Products {
         let (a, rows, p, r) = (self.len, self.rows, t.nrows(), t.ncols());
         let t: Vec<A> = row_major(t.as_ref());
         let h: Option<Vec<A>> = h.map(|h| row_major((-h).as_ref()));
         self.measured(a, r, overlap, |_, q, w, before| {
-            turn(w, rows, p, r, &t, before);
+            rotate(w, rows, p, r, &t, before);
             if let Some(h) = &h {
                 tall::add_product(&mut w[..r * rows], q, rows, h);
             }
@@ -154,11 +158,11 @@ impl<A: Arithmetic> LongVectors<A> {
             *x = Block::zeros(self.d, r);
         }
         let out = x.values_mut().chunks_mut((rows * r).max(1)).map(Mutex::new).collect::<Vec<_>>();
-        self.for_each_piece(
+        self.for_each_chunk_of_coordinates(
             Vec::new(),
-            |i, piece, before| {
-                let w = &mut piece[a * rows..];
-                turn(w, rows, p, r, &t, before);
+            |i, chunk, before| {
+                let w = &mut chunk[a * rows..];
+                rotate(w, rows, p, r, &t, before);
                 if let Some(out) = out.get(i) {
                     unload(w, rows, r, &mut lock(out));
                 }
@@ -167,7 +171,7 @@ impl<A: Arithmetic> LongVectors<A> {
         );
     }
 
-    /// Calls `change(i, Q, W, room)` for every piece, W being all that lies behind Q, then sums up QᵀW for the first p of them, if
+    /// Calls `change(i, Q, W, room)` for every chunk, W being all that lies behind Q, then sums up QᵀW for the first p of them, if
     /// asked for, and WᵀW.
     fn measured(
         &mut self,
@@ -179,10 +183,10 @@ impl<A: Arithmetic> LongVectors<A> {
         let rows = self.rows;
         let mut total = Products { overlap: Mat::zeros(a, p), gram: Mat::zeros(p, p) };
         let (h, g) = (vec![0.0; a * p], vec![0.0; p * p]);
-        self.for_each_piece(
+        self.for_each_chunk_of_coordinates(
             (h, g, Vec::new()),
-            |i, piece, (h, g, room)| {
-                let (q, w) = piece.split_at_mut(a * rows);
+            |i, chunk, (h, g, room)| {
+                let (q, w) = chunk.split_at_mut(a * rows);
                 change(i, q, w, room);
                 let w = &w[..p * rows];
                 if overlap {
@@ -198,8 +202,8 @@ impl<A: Arithmetic> LongVectors<A> {
         total
     }
 
-    /// Calls `work(i, piece, partial)` for every piece on the threads at hand, and `merge` in the order of the pieces.
-    fn for_each_piece<P: Clone + Send>(
+    /// Calls `work(i, chunk, partial)` for every chunk on the threads there are, and `merge` in the order of the chunks.
+    fn for_each_chunk_of_coordinates<P: Clone + Send>(
         &mut self,
         partial: P,
         work: impl Fn(usize, &mut [A], &mut P) + Sync,
@@ -207,11 +211,11 @@ impl<A: Arithmetic> LongVectors<A> {
     ) {
         let mut merge = merge;
         let size = (self.rows * self.room).max(1);
-        let pieces: Vec<Mutex<&mut [A]>> = self.values.chunks_exact_mut(size).map(Mutex::new).collect();
+        let chunks: Vec<Mutex<&mut [A]>> = self.values.chunks_exact_mut(size).map(Mutex::new).collect();
         ordered::for_each_chunk(
-            pieces.len(),
-            &mut vec![partial; rayon::current_num_threads().min(pieces.len())],
-            |i, partial| work(i, &mut lock(&pieces[i]), partial),
+            chunks.len(),
+            &mut vec![partial; rayon::current_num_threads().min(chunks.len())],
+            |i, partial| work(i, &mut lock(&chunks[i]), partial),
             |_, partial| merge(partial),
         );
     }
@@ -223,12 +227,12 @@ pub(super) struct Products {
     pub(super) gram: Mat<f64>,
 }
 
-/// Every piece has its own lock, which nobody waits for.
-fn lock<T>(piece: &Mutex<T>) -> MutexGuard<'_, T> {
-    piece.lock().unwrap_or_else(PoisonError::into_inner)
+/// Every chunk has its own lock, which nobody waits for.
+fn lock<T>(chunk: &Mutex<T>) -> MutexGuard<'_, T> {
+    chunk.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The columns of piece i of `block`, times `factor`; zeros beyond its end.
+/// The columns of chunk i of `block`, times `factor`; zeros beyond its end.
 fn load<A: Arithmetic>(block: &Block, factor: f64, i: usize, rows: usize, columns: &mut [A]) {
     let p = block.p();
     let from = (i * rows * p).min(block.values().len());
@@ -247,12 +251,12 @@ fn unload<A: Arithmetic>(columns: &[A], rows: usize, p: usize, out: &mut [f64]) 
 }
 
 /// W ← WT for the first p vectors of `w`, T p×r with r ≤ p.
-fn turn<A: Arithmetic>(w: &mut [A], rows: usize, p: usize, r: usize, t: &[A], before: &mut Vec<A>) {
+fn rotate<A: Arithmetic>(w: &mut [A], rows: usize, p: usize, r: usize, t: &[A], before: &mut Vec<A>) {
     before.clear();
     before.extend_from_slice(&w[..p * rows]);
-    let turned = &mut w[..r * rows];
-    turned.fill(A::default());
-    tall::add_product(turned, before, rows, t);
+    let rotated = &mut w[..r * rows];
+    rotated.fill(A::default());
+    tall::add_product(rotated, before, rows, t);
 }
 
 fn row_major<A: Arithmetic>(m: MatRef<'_, f64>) -> Vec<A> {
@@ -268,7 +272,7 @@ mod tests {
 
     #[test]
     fn vectors_go_in_and_come_out_combined() {
-        for d in [1, 15, 17, PIECE, 2 * PIECE + 7] {
+        for d in [1, 15, 17, CHUNK, 2 * CHUNK + 7] {
             let [first, second] =
                 [3, 2].map(|p| Block::from_values(d, p, random_direction(p as u64, d * p)).unwrap());
             let mut vectors = LongVectors::<f64>::with_room(d, 1);
@@ -284,8 +288,8 @@ mod tests {
             let want = product(view(&beside(&first, &second)), s.as_ref());
             let combined = again.product(s.as_ref());
             vectors.combine(s.as_ref());
-            let kept = vectors.product(Mat::<f64>::identity(4, 4).as_ref());
-            for got in [combined, kept] {
+            let stored = vectors.product(Mat::<f64>::identity(4, 4).as_ref());
+            for got in [combined, stored] {
                 // Five products each, in another order perhaps.
                 let off = (view(&got) - view(&want)).norm_max();
                 assert!(off <= 16.0 * f64::EPSILON * view(&want).norm_max().max(1.0), "{d}: {off:e}");

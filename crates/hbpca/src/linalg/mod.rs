@@ -1,17 +1,17 @@
 //! Products of tall matrices, orthonormal bases, and small symmetric eigenproblems.
 //!
-//! Tall means d×p with p ≪ d. Coordinates are cut into pieces that depend on d alone, so that sums have a fixed order
+//! Tall means d×p with p ≪ d. Coordinates are cut into chunks that depend on d alone, so that sums have a fixed order
 //! and threads can share the work.
 
-mod kept;
-mod leaving;
+mod basis_storage;
+mod block_qr;
 mod long;
 mod orthonormal;
 mod tall;
 mod tridiagonal;
 
-pub(crate) use kept::Kept;
-pub(crate) use leaving::Left;
+pub(crate) use basis_storage::BasisStorage;
+pub(crate) use block_qr::BlockQr;
 pub(crate) use long::LongVectors;
 pub(crate) use orthonormal::{orthonormal_complement, random_complement};
 pub(crate) use tall::Tall;
@@ -25,8 +25,8 @@ use crate::kernels::narrow;
 use crate::rounding::rounding_of_sum;
 use crate::{Block, Error, ordered};
 
-/// Coordinates in one piece: with a few dozen vectors it stays in the second-level cache.
-const PIECE: usize = 2048;
+/// Coordinates in one chunk: with a few dozen vectors it stays in the second-level cache.
+const CHUNK: usize = 2048;
 
 /// The matrix of a block.
 pub(crate) fn view(block: &Block) -> MatRef<'_, f64> {
@@ -36,17 +36,17 @@ pub(crate) fn view(block: &Block) -> MatRef<'_, f64> {
 /// AᵀB, p×q.
 pub(crate) fn gram(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
     let (d, p, q) = (a.nrows(), a.ncols(), b.ncols());
-    let n_pieces = d.div_ceil(PIECE);
+    let n_chunks = d.div_ceil(CHUNK);
     let mut total = Mat::zeros(p, q);
     if p == 0 || q == 0 {
         return total;
     }
-    let mut partials = vec![Mat::<f64>::zeros(p, q); rayon::current_num_threads().min(n_pieces)];
+    let mut partials = vec![Mat::<f64>::zeros(p, q); rayon::current_num_threads().min(n_chunks)];
     ordered::for_each_chunk(
-        n_pieces,
+        n_chunks,
         &mut partials,
         |i, partial| {
-            let rows = i * PIECE..d.min((i + 1) * PIECE);
+            let rows = i * CHUNK..d.min((i + 1) * CHUNK);
             let (a, b) = (a.subrows(rows.start, rows.len()), b.subrows(rows.start, rows.len()));
             matmul(partial.as_mut(), Accum::Replace, a.transpose(), b, 1.0, Par::Seq);
         },
@@ -58,15 +58,15 @@ pub(crate) fn gram(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
 /// AᵀB of two blocks.
 pub(crate) fn gram_of_blocks(a: &Block, b: &Block) -> Mat<f64> {
     let (d, p, q) = (a.d(), a.p(), b.p());
-    let n_pieces = d.div_ceil(PIECE);
+    let n_chunks = d.div_ceil(CHUNK);
     let mut total = vec![0.0; p * q];
     if p > 0 && q > 0 {
-        let mut partials = vec![vec![0.0; p * q]; rayon::current_num_threads().min(n_pieces)];
+        let mut partials = vec![vec![0.0; p * q]; rayon::current_num_threads().min(n_chunks)];
         ordered::for_each_chunk(
-            n_pieces,
+            n_chunks,
             &mut partials,
             |i, partial| {
-                let rows = i * PIECE..d.min((i + 1) * PIECE);
+                let rows = i * CHUNK..d.min((i + 1) * CHUNK);
                 let a = &a.values()[rows.start * p..rows.end * p];
                 let b = &b.values()[rows.start * q..rows.end * q];
                 narrow::gram(a, p, b, q, partial);
@@ -79,7 +79,7 @@ pub(crate) fn gram_of_blocks(a: &Block, b: &Block) -> Mat<f64> {
 
 /// Relative rounding of every entry of [`gram`] for unit vectors of length d.
 pub(crate) fn rounding_of_gram(d: usize) -> f64 {
-    rounding_of_sum(d.min(PIECE) + d.div_ceil(PIECE))
+    rounding_of_sum(d.min(CHUNK) + d.div_ceil(CHUNK))
 }
 
 /// A·H, d×r, for a small p×r matrix H.
@@ -95,11 +95,11 @@ pub(crate) fn add_product(w: &mut Block, a: MatRef<'_, f64>, h: MatRef<'_, f64>,
     if a.ncols() == 0 || r == 0 {
         return;
     }
-    let pieces = w.values_mut().par_chunks_mut(PIECE * r).enumerate();
-    pieces.for_each(|(i, w)| {
+    let chunks = w.values_mut().par_chunks_mut(CHUNK * r).enumerate();
+    chunks.for_each(|(i, w)| {
         let rows = w.len() / r;
         let w = MatMut::from_row_major_slice_mut(w, rows, r);
-        matmul(w, Accum::Add, a.subrows(i * PIECE, rows), h, alpha, Par::Seq);
+        matmul(w, Accum::Add, a.subrows(i * CHUNK, rows), h, alpha, Par::Seq);
     });
 }
 
@@ -111,11 +111,11 @@ pub(crate) fn product_of_block(a: &Block, h: MatRef<'_, f64>) -> Block {
 }
 
 /// W ← W·H for a square matrix H.
-pub(crate) fn turn_block(w: &mut Block, h: MatRef<'_, f64>) {
+pub(crate) fn rotate_block(w: &mut Block, h: MatRef<'_, f64>) {
     let p = w.p();
-    assert!(h.nrows() == p && h.ncols() == p, "a square matrix turns {p} vectors");
+    assert!(h.nrows() == p && h.ncols() == p, "a square matrix rotates {p} vectors");
     let h: Vec<f64> = (0..p * p).map(|at| h[(at / p, at % p)]).collect();
-    w.values_mut().par_chunks_mut((PIECE * p).max(1)).for_each_init(Vec::new, |before, w| {
+    w.values_mut().par_chunks_mut((CHUNK * p).max(1)).for_each_init(Vec::new, |before, w| {
         before.clear();
         before.extend_from_slice(w);
         w.fill(0.0);
@@ -130,8 +130,8 @@ pub(crate) fn add_product_of_block(w: &mut Block, a: &Block, h: MatRef<'_, f64>,
         return;
     }
     let scaled: Vec<f64> = (0..p * r).map(|at| alpha * h[(at / r, at % r)]).collect();
-    let pieces = w.values_mut().par_chunks_mut(PIECE * r).zip(a.values().par_chunks(PIECE * p));
-    pieces.for_each(|(w, a)| narrow::add_product(w, r, a, p, &scaled));
+    let chunks = w.values_mut().par_chunks_mut(CHUNK * r).zip(a.values().par_chunks(CHUNK * p));
+    chunks.for_each(|(w, a)| narrow::add_product(w, r, a, p, &scaled));
 }
 
 /// aᵢᵀbᵢ for every column i of two blocks.
@@ -159,7 +159,7 @@ pub(crate) fn residual_norms(w: &Block, z: &Block, theta: &[f64]) -> Vec<f64> {
     squares.into_iter().map(|square| square.sqrt() * unit).collect()
 }
 
-/// Sums over the rows of two blocks of the same shape, one for each column, piece by piece.
+/// Sums over the rows of two blocks of the same shape, one for each column, chunk by chunk.
 fn over_rows<'b>(
     a: &'b Block,
     b: &'b Block,
@@ -168,13 +168,13 @@ fn over_rows<'b>(
     let (d, p) = (a.d(), a.p());
     let mut total = vec![0.0; p];
     if p > 0 {
-        let n_pieces = d.div_ceil(PIECE);
-        let mut partials = vec![vec![0.0; p]; rayon::current_num_threads().min(n_pieces)];
+        let n_chunks = d.div_ceil(CHUNK);
+        let mut partials = vec![vec![0.0; p]; rayon::current_num_threads().min(n_chunks)];
         ordered::for_each_chunk(
-            n_pieces,
+            n_chunks,
             &mut partials,
             |i, partial| {
-                let rows = i * PIECE * p..d.min((i + 1) * PIECE) * p;
+                let rows = i * CHUNK * p..d.min((i + 1) * CHUNK) * p;
                 partial.fill(0.0);
                 add(a.values()[rows.clone()].chunks_exact(p), b.values()[rows].chunks_exact(p), partial);
             },

@@ -2,18 +2,18 @@
 
 use faer::{Mat, MatRef};
 
-use super::{gram_of_blocks, product_of_block, project_out, small_eigen, turn_block};
+use super::{gram_of_blocks, product_of_block, project_out, rotate_block, small_eigen};
 use crate::matrix::random_filling;
 use crate::{Block, Error};
 
-/// Rounds that bring vectors apart, at most.
+/// Rounds of orthonormalisation, at most.
 pub(super) const ROUNDS: usize = 8;
 
 /// An orthonormal basis of what span(W) adds to span(Q), Q orthonormal. Directions of W that lie within span(Q), or within
 /// the others, up to rounding are dropped.
 ///
-/// Each round projects, and brings columns to length 1 and [`Apart`]: directions a billion times weaker than others survive.
-/// What a round leaves of an overlap is rounding times the factor by which it lengthened what was left of a column; rounds go
+/// Each round projects, and brings columns to length 1 and makes them orthogonal by [`Svqb`]: directions a billion times weaker than others survive.
+/// What a round leaves of an overlap is rounding times the factor by which it stretch what was left of a column; rounds go
 /// on while that is not small, and project only where the overlap with Q is concerned. One or two nearly always do.
 pub(crate) fn orthonormal_complement(mut w: Block, q: MatRef<'_, f64>) -> Result<Block, Error> {
     let room = w.d().saturating_sub(q.ncols());
@@ -29,15 +29,15 @@ pub(crate) fn orthonormal_complement(mut w: Block, q: MatRef<'_, f64>) -> Result
         }
         // Rotated columns descend in weight: where there is no room for all, the last ones go.
         let most = if round == 0 { w.p() } else { room };
-        let apart = Apart::new(&gram_of_blocks(&w, &w), &lengths, most, Sight::DOUBLE)?;
-        let r = apart.turn.ncols();
+        let svqb = Svqb::new(&gram_of_blocks(&w, &w), &lengths, most, GramPrecision::DOUBLE)?;
+        let r = svqb.transform.ncols();
         if r == w.p() {
-            turn_block(&mut w, apart.turn.as_ref());
+            rotate_block(&mut w, svqb.transform.as_ref());
         } else {
-            w = product_of_block(&w, apart.turn.as_ref());
+            w = product_of_block(&w, svqb.transform.as_ref());
         }
-        project = apart.shortened * apart.lengthened > Sight::DOUBLE.harmless;
-        if r == 0 || (!project && apart.lengthened.powi(2) <= Sight::DOUBLE.harmless) {
+        project = svqb.shrink * svqb.stretch > GramPrecision::DOUBLE.harmless;
+        if r == 0 || (!project && svqb.stretch.powi(2) <= GramPrecision::DOUBLE.harmless) {
             break;
         }
         lengths = vec![1.0; r];
@@ -45,9 +45,9 @@ pub(crate) fn orthonormal_complement(mut w: Block, q: MatRef<'_, f64>) -> Result
     Ok(w)
 }
 
-/// What arithmetic can tell of vectors from their Gram matrix.
+/// What can be told of vectors from their Gram matrix, in single or double precision.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sight {
+pub(super) struct GramPrecision {
     /// Half the distance from 1 to the next number.
     pub(super) roundoff: f64,
     /// Eigenvalues of the scaled Gram matrix below this, relative to the largest, are too inexact to divide by.
@@ -56,48 +56,54 @@ pub(super) struct Sight {
     pub(super) harmless: f64,
 }
 
-impl Sight {
+impl GramPrecision {
     pub(super) const SINGLE: Self = Self { roundoff: f32::EPSILON as f64 / 2.0, weak: 1e-3, harmless: 1.0 };
     pub(super) const DOUBLE: Self = Self { roundoff: f64::EPSILON / 2.0, weak: 1e-6, harmless: 16.0 };
 }
 
-/// W = (W·`turn`)·`back`, where the columns of W·`turn` have length 1 and are apart as far as the Gram matrix can tell (SVQB,
+/// W = (W·`transform`)·`inverse`, where the columns of W·`transform` have length 1 and are orthogonal as far as the Gram matrix can tell (SVQB,
 /// Stathopoulos & Wu 2002). Directions that it sees too weakly to tell their length are only rotated: the next Gram matrix
 /// sees them better.
-pub(super) struct Apart {
-    pub(super) turn: Mat<f64>,
-    pub(super) back: Mat<f64>,
+pub(super) struct Svqb {
+    pub(super) transform: Mat<f64>,
+    pub(super) inverse: Mat<f64>,
     /// The most by which a column is shorter than it was.
-    shortened: f64,
-    /// The most by which a direction was lengthened against others.
-    pub(super) lengthened: f64,
+    shrink: f64,
+    /// The most by which a direction was stretch against others.
+    pub(super) stretch: f64,
 }
 
-impl Apart {
+impl Svqb {
     /// From WᵀW. Columns that are rounding, compared with their `lengths` before, are dropped, and those beyond `most`.
-    pub(super) fn new(gram: &Mat<f64>, lengths: &[f64], most: usize, sight: Sight) -> Result<Self, Error> {
+    pub(super) fn new(
+        gram: &Mat<f64>,
+        lengths: &[f64],
+        most: usize,
+        precision: GramPrecision,
+    ) -> Result<Self, Error> {
         let p = gram.ncols();
         let norms = norms(gram);
         // A remainder this much shorter than its vector is rounding.
-        let vanished = 128.0 * sight.roundoff;
-        let kept: Vec<usize> = (0..p).filter(|&c| norms[c] > vanished * lengths[c]).take(most).collect();
-        let r = kept.len();
-        let scaled = Mat::from_fn(r, r, |i, j| gram[(kept[i], kept[j])] / norms[kept[i]] / norms[kept[j]]);
+        let vanished = 128.0 * precision.roundoff;
+        let nonzero: Vec<usize> = (0..p).filter(|&c| norms[c] > vanished * lengths[c]).take(most).collect();
+        let r = nonzero.len();
+        let scaled =
+            Mat::from_fn(r, r, |i, j| gram[(nonzero[i], nonzero[j])] / norms[nonzero[i]] / norms[nonzero[j]]);
         let (values, vectors) = small_eigen(&scaled)?;
-        let strong = |j: usize| values[j] > sight.weak * values[0];
+        let strong = |j: usize| values[j] > precision.weak * values[0];
         let root = |j: usize| if strong(j) { values[j].sqrt() } else { 1.0 };
-        let place = |c: usize| kept.iter().position(|&kept| kept == c);
-        let turn =
+        let place = |c: usize| nonzero.iter().position(|&nonzero| nonzero == c);
+        let transform =
             Mat::from_fn(p, r, |c, j| place(c).map_or(0.0, |at| vectors[(at, j)] / (root(j) * norms[c])));
-        let back =
+        let inverse =
             Mat::from_fn(r, p, |j, c| place(c).map_or(0.0, |at| vectors[(at, j)] * root(j) * norms[c]));
-        let lengthened = match values.last() {
+        let stretch = match values.last() {
             None => 1.0,
             Some(least) if strong(r - 1) => (values[0] / least).sqrt(),
             Some(_) => f64::INFINITY,
         };
-        let shortened = kept.iter().map(|&c| lengths[c] / norms[c]).fold(1.0, f64::max);
-        Ok(Self { turn, back, shortened, lengthened })
+        let shrink = nonzero.iter().map(|&c| lengths[c] / norms[c]).fold(1.0, f64::max);
+        Ok(Self { transform, inverse, shrink, stretch })
     }
 }
 

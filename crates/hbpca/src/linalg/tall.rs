@@ -3,7 +3,7 @@
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 
-use super::PIECE;
+use super::CHUNK;
 use crate::{Archive, Block, Error};
 
 /// A d×a matrix, column by column: vectors are appended without moving the others.
@@ -80,11 +80,11 @@ impl Tall {
     }
 }
 
-/// The first columns of Q ← QS, piece by piece on all threads.
+/// The first columns of Q ← QS, chunk by chunk on all threads.
 fn combine_rows(q: MatMut<'_, f64>, s: MatRef<'_, f64>) {
     let rows = q.nrows();
-    if rows > PIECE {
-        let (upper, lower) = q.split_at_row_mut((rows / 2).next_multiple_of(PIECE).min(rows - 1));
+    if rows > CHUNK {
+        let (upper, lower) = q.split_at_row_mut((rows / 2).next_multiple_of(CHUNK).min(rows - 1));
         rayon::join(|| combine_rows(upper, s), || combine_rows(lower, s));
         return;
     }
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn appended_and_combined_columns_are_those_of_the_blocks() {
-        for d in [1, 3, 255, 257, 2 * PIECE + 7] {
+        for d in [1, 3, 255, 257, 2 * CHUNK + 7] {
             let blocks =
                 [1, 3, 2].map(|p| Block::from_values(d, p, random_direction(p as u64, d * p)).unwrap());
             let mut tall = Tall::empty(d);

@@ -23,7 +23,7 @@ use crate::matrix::random_filling;
 
 /// Eigenvalues that are bisected side by side, one in each lane.
 const LANES: usize = 8;
-/// Inverse iterations for a vector: two are the usual number.
+/// Inverse iterations for a vector: two are enough for most.
 const MOST_ITERATIONS: usize = 6;
 /// Residuals, in units of rounding of ‖T‖, that end the iteration for a vector, and that are let pass after [`MOST_ITERATIONS`].
 const GOOD: f64 = 16.0;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::Matrix;
 use crate::Error;
 
-/// A matrix on disk (or anywhere else) that can be read in pieces, any number of times.
+/// A matrix on disk (or anywhere else) that can be read in chunks, any number of times.
 ///
 /// Chunks are runs of rows that follow each other, cut where the storage likes to be read: reading all of them in order is
 /// one pass at the speed of the device.

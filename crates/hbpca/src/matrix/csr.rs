@@ -71,7 +71,7 @@ impl<'a, T: Real> Csr<'a, T> {
 
     fn check_columns(&self) -> Result<(), Error> {
         /// Rows that a thread takes at a time.
-        const SHARE: usize = 1 << 10;
+        const CHUNK: usize = 1 << 10;
         let in_order = |pair: &[usize]| {
             let columns = &self.columns[pair[0]..pair[1]];
             // Without a way out in the middle the compiler compares many at once.
@@ -79,7 +79,7 @@ impl<'a, T: Real> Csr<'a, T> {
             pairs.filter(|(a, b)| a >= b).count() == 0
                 && columns.last().is_none_or(|last| (*last as usize) < self.d)
         };
-        if self.row_starts.par_windows(2).with_min_len(SHARE).all(in_order) {
+        if self.row_starts.par_windows(2).with_min_len(CHUNK).all(in_order) {
             return Ok(());
         }
         for l in 0..self.n_rows() {

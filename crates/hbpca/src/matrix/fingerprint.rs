@@ -70,8 +70,8 @@ fn of_csr<T: Real>(x: &Csr<'_, T>) -> u64 {
 }
 
 fn of_rows(n: usize, hash: impl Fn(std::ops::Range<usize>) -> u64 + Sync) -> u64 {
-    let pieces = (0..n.div_ceil(ROWS)).into_par_iter();
-    let hashes: Vec<u64> = pieces.map(|i| hash(i * ROWS..n.min((i + 1) * ROWS))).collect();
+    let chunks = (0..n.div_ceil(ROWS)).into_par_iter();
+    let hashes: Vec<u64> = chunks.map(|i| hash(i * ROWS..n.min((i + 1) * ROWS))).collect();
     let mut all = XxHash3_64::with_seed(0);
     hashes.iter().for_each(|hash| all.write(&hash.to_le_bytes()));
     all.finish()

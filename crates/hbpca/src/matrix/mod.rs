@@ -164,10 +164,10 @@ fn refuse_empty(n: usize, d: usize) -> Result<(), Error> {
 /// Whether every value is finite, at memory speed: 0·x is 0 for finite x and NaN otherwise.
 fn all_finite<T: Real>(values: &[T]) -> bool {
     use rayon::prelude::*;
-    const PIECE: usize = 1 << 16;
-    let finite = |piece: &[T]| {
+    const CHUNK: usize = 1 << 16;
+    let finite = |chunk: &[T]| {
         let mut lanes = [0.0_f64; 16];
-        let (blocks, rest) = piece.as_chunks::<16>();
+        let (blocks, rest) = chunk.as_chunks::<16>();
         for block in blocks {
             for (lane, x) in lanes.iter_mut().zip(block) {
                 *lane += x.to_f64() * 0.0;
@@ -175,5 +175,5 @@ fn all_finite<T: Real>(values: &[T]) -> bool {
         }
         lanes.iter().sum::<f64>() == 0.0 && rest.iter().all(|x| x.to_f64().is_finite())
     };
-    if values.len() <= PIECE { finite(values) } else { values.par_chunks(PIECE).all(finite) }
+    if values.len() <= CHUNK { finite(values) } else { values.par_chunks(CHUNK).all(finite) }
 }

@@ -37,7 +37,7 @@ use crate::{Archive, Block, Error, Replacement, Sampler};
 /// Products with the start sample.
 const START_PRODUCTS: usize = 3;
 /// Length of the random part of every start vector.
-const STIR: f64 = 0.1;
+const RANDOM_PART: f64 = 0.1;
 
 /// Sizes of an anchored run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,7 +209,7 @@ impl Anchored {
             // The rows drawn may span an invariant subspace (those of one-hot codes do), in which everything looks converged
             // whatever lies outside: a random part leaves no direction out.
             x = sample.best(p).0;
-            super::combine(&mut x, 1.0, STIR, &random);
+            super::combine(&mut x, 1.0, RANDOM_PART, &random);
         }
         self.w = beside(&self.w, &x);
         Ok(())

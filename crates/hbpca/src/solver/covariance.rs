@@ -116,9 +116,9 @@ impl CovarianceSolver {
         let fill = random_complement(view(&found.vectors), k - found.vectors.p(), 0)?; // of eigenvalue zero
         let basis = beside(&found.vectors, &fill);
         let rounding = operator.apply(&basis, &mut self.images)?;
-        let (_, turn) = small_eigen(&gram_of_blocks(&basis, &self.images))?;
-        self.vectors = product_of_block(&basis, turn.as_ref());
-        self.images = product_of_block(&self.images, turn.as_ref());
+        let (_, rotation) = small_eigen(&gram_of_blocks(&basis, &self.images))?;
+        self.vectors = product_of_block(&basis, rotation.as_ref());
+        self.images = product_of_block(&self.images, rotation.as_ref());
         super::sort_descending(&mut self.vectors, &mut self.images);
         self.passes = RowSpectrum::PASSES + 1;
         self.image_error = rounding.of_image();
@@ -170,9 +170,9 @@ impl CovarianceSolver {
         let mut exact = Block::zeros(d, k.min(PROBES));
         if k <= PROBES {
             let rounding = operator.apply(&self.vectors, &mut exact)?;
-            let (_, turn) = small_eigen(&gram_of_blocks(&self.vectors, &exact))?;
-            self.vectors = product_of_block(&self.vectors, turn.as_ref());
-            self.images = product_of_block(&exact, turn.as_ref());
+            let (_, rotation) = small_eigen(&gram_of_blocks(&self.vectors, &exact))?;
+            self.vectors = product_of_block(&self.vectors, rotation.as_ref());
+            self.images = product_of_block(&exact, rotation.as_ref());
             super::sort_descending(&mut self.vectors, &mut self.images);
             self.image_error = rounding.of_image() + rounding_of_sum(k) * trace;
         } else {

@@ -28,7 +28,7 @@
 //! Choose it as the best method without sampling. Cost of a step: 1 pass; 2 with G, and one more for AᵀV.
 
 use super::krylov_sizes::{FEW, KrylovSizes, LONG};
-use super::lanczos::{Lanczos, Upright};
+use super::lanczos::{Lanczos, Lowdin};
 use super::{Pairs, ResidualEstimate, Solver};
 use crate::block::largest;
 use crate::certificate::Next;
@@ -62,7 +62,7 @@ pub struct Krylov {
     formed: Option<(Block, Block)>,
     steps: u64,
     /// The step before which nothing is settled, since directions joined that have not had their looks.
-    settled_at: u64,
+    search_ends: u64,
 }
 
 impl Krylov {
@@ -100,7 +100,7 @@ impl Krylov {
             beyond: None,
             formed: None,
             steps: 0,
-            settled_at: 0,
+            search_ends: 0,
         })
     }
 
@@ -125,7 +125,7 @@ impl Krylov {
     fn needs_refresh(&self) -> bool {
         // The rounding of single precision is far below its bound: what it really spoils are the last digits of f32.
         let bound = if self.single { self.blur() } else { self.basis.image_error() };
-        self.basis.len() > 0 && !self.fresh && !self.searches() && self.residual() <= bound
+        self.basis.len() > 0 && !self.fresh && !self.is_searching() && self.residual() <= bound
     }
 
     /// How many Ritz vectors to compute the images of: a block, and all that single precision could not tell from the k-th.
@@ -150,12 +150,12 @@ impl Krylov {
     }
 
     /// Whether random directions are still growing towards copies that the block was too narrow to see.
-    fn searches(&self) -> bool {
-        self.steps < self.settled_at && self.basis.x.p() > 0
+    fn is_searching(&self) -> bool {
+        self.steps < self.search_ends && self.basis.x.p() > 0
     }
 
     /// Whether p of the k values agree within what is known of them.
-    fn shows_as_many_copies_as_it_can(&self) -> bool {
+    fn block_may_hide_copies(&self) -> bool {
         let (p, theta, residuals) = (self.sizes.block, &self.basis.theta, self.basis.residuals(self.k));
         let room = 2.0 * self.basis.image_error();
         let last = |i: usize| i + p - 1;
@@ -168,7 +168,7 @@ impl Krylov {
     fn widen(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         let rounding = self.multiply(operator)?; // 4
         if self.basis.len() == 0 {
-            self.settle_memory();
+            self.reserve_memory();
         }
         let (unit, seed) = (operator.total_variance(), self.seed ^ (self.steps + 1));
         self.basis.expand(&self.z, rounding, unit, self.sizes.block, seed) // 5, 6, 7
@@ -210,14 +210,14 @@ impl Krylov {
             gram.combine_rows(&vectors, &mut combined)?; // 8
             vectors = combined;
         }
-        let upright = Upright::new(vectors, self.seed ^ self.steps)?;
-        let mut images = Block::zeros(self.d, upright.v.p());
-        let rounding = operator.apply(&upright.v, &mut images)?;
-        self.basis.refresh(upright, images, self.k, rounding) // 9
+        let lowdin = Lowdin::new(vectors, self.seed ^ self.steps)?;
+        let mut images = Block::zeros(self.d, lowdin.v.p());
+        let rounding = operator.apply(&lowdin.v, &mut images)?;
+        self.basis.refresh(lowdin, images, self.k, rounding) // 9
     }
 
     /// Room for the basis and the block that follows it; in f32 where the images are no better and the vectors are long.
-    fn settle_memory(&mut self) {
+    fn reserve_memory(&mut self) {
         let most = self.sizes.memory + self.sizes.block;
         if self.single && self.basis.x.d() >= LONG {
             self.basis.reserve_in_single(most);
@@ -280,7 +280,7 @@ impl Solver for Krylov {
     fn pairs(&mut self) -> Pairs<'_> {
         let next = self.next();
         let image_error = self.basis.image_error();
-        if let Some([vectors, images]) = self.basis.fresh() {
+        if let Some([vectors, images]) = self.basis.recomputed() {
             return Pairs { vectors, images, image_error, next };
         }
         let (vectors, images) = self.formed.get_or_insert_with(|| {
@@ -293,17 +293,17 @@ impl Solver for Krylov {
 
     fn take_vectors(&mut self) -> Block {
         let formed = self.formed.take().map(|(vectors, _)| vectors);
-        formed.or_else(|| self.basis.take_fresh()).unwrap_or_else(|| self.pairs().vectors.clone())
+        formed.or_else(|| self.basis.take_recomputed()).unwrap_or_else(|| self.pairs().vectors.clone())
     }
 
     fn may_miss_multiplicity(&mut self) -> Result<bool, Error> {
-        if self.searches() {
+        if self.is_searching() {
             return Ok(true);
         }
-        if !self.shows_as_many_copies_as_it_can() {
+        if !self.block_may_hide_copies() {
             return Ok(false);
         }
-        self.basis.settle()?;
+        self.basis.complete()?;
         let full = self.basis.x.p() == 0;
         if full {
             return Ok(false);
@@ -312,13 +312,13 @@ impl Solver for Krylov {
         self.sizes =
             KrylovSizes { block, memory: self.sizes.memory.max(self.k + 2 * block).min(self.basis.x.d()) };
         self.basis.fill(block, self.seed ^ !self.steps)?; // 11
-        self.settled_at = 2 * self.steps + 2;
+        self.search_ends = 2 * self.steps + 2;
         Ok(true)
     }
 
     fn step(&mut self, _operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         self.steps += 1;
-        self.basis.settle()?; // 10
+        self.basis.complete()?; // 10
         // 12
         if self.basis.len() + self.basis.x.p() > self.sizes.memory && self.basis.x.p() > 0 {
             self.basis.compress((self.k + self.sizes.block).max(self.sizes.memory / 2));
@@ -344,7 +344,7 @@ impl Solver for Krylov {
         }
         archive.part("basis", |archive| self.basis.archive(archive))?;
         archive.check("basis", self.basis.len() >= self.k, "has fewer vectors than components are sought")?;
-        let complete = self.basis.fresh().is_none_or(|[w, _]| w.p() == self.k);
+        let complete = self.basis.recomputed().is_none_or(|[w, _]| w.p() == self.k);
         archive.check("basis", complete, "has not one fresh vector for each component")?;
         // Both grow where copies may hide.
         archive.size("block", &mut self.sizes.block)?;
@@ -359,7 +359,7 @@ impl Solver for Krylov {
         archive.flag("fresh", &mut self.fresh)?;
         archive.optional("beyond", &mut self.beyond)?;
         archive.count("steps", &mut self.steps)?;
-        archive.count("settled_at", &mut self.settled_at)?;
+        archive.count("search_ends", &mut self.search_ends)?;
         if archive.is_restoring() {
             self.formed = None;
             self.basis.reserve(self.sizes.memory);

@@ -8,7 +8,7 @@
 //! ritz       H = SΘSᵀ;  W = QS,  CW = WΘ + X·BS                 no pass; the residual of pair i is ‖Bsᵢ‖
 //! compress   Q ← QS_a,  H ← Θ_a,  B ← BS_a                      keeps the a best Ritz pairs
 //! refresh    Q ← QS_a;  Z ← CQ;  H ← QᵀZ                        one pass; all rounding gathered is gone
-//! settle     X·R ← Z − QH,  B ← R                               no pass; needed only to go on from there
+//! complete   X·R ← Z − QH,  B ← R                               no pass; needed only to go on from there
 //! ```
 //!
 //! Everything is combined with orthonormal coefficients only, so that the rounding of the relation adds up in squares and
@@ -17,8 +17,8 @@
 use faer::{Mat, MatRef};
 
 use crate::linalg::{
-    Kept, Left, Tall, add_product_of_block, beside, gram_of_blocks, orthonormal_complement, product_of_block,
-    random_complement, residual_norms, rounding_of_gram, small_eigen, turn_block, view,
+    BasisStorage, BlockQr, Tall, add_product_of_block, beside, gram_of_blocks, orthonormal_complement,
+    product_of_block, random_complement, residual_norms, rotate_block, rounding_of_gram, small_eigen, view,
 };
 use crate::rounding::{RoundingBound, rounding_of_sum};
 use crate::{Archive, Block, Error};
@@ -26,14 +26,14 @@ use crate::{Archive, Block, Error};
 /// Q, H, X and B.
 #[derive(Clone, Debug)]
 pub(super) struct Lanczos {
-    q: Kept,
+    q: BasisStorage,
     h: Mat<f64>,
     /// X: the next block, orthonormal and orthogonal to Q.
     pub(super) x: Block,
     /// B = XᵀCQ.
     b: Mat<f64>,
     /// Q and CQ themselves, where they were computed anew: X is then empty, and B has the norms of their residuals alone.
-    fresh: Option<Fresh>,
+    recomputed: Option<Recomputed>,
     /// Vectors to make room for.
     most: usize,
     /// ‖CQ − QH − XB‖ from above.
@@ -45,12 +45,12 @@ pub(super) struct Lanczos {
 
 /// Ritz vectors with images that were computed anew: those that are wanted, and the next ones.
 #[derive(Clone, Debug)]
-struct Fresh {
+struct Recomputed {
     wanted: [Block; 2],
     others: [Block; 2],
 }
 
-impl Fresh {
+impl Recomputed {
     fn len(&self) -> usize {
         self.wanted[0].p() + self.others[0].p()
     }
@@ -77,14 +77,14 @@ impl Fresh {
 impl Lanczos {
     /// An empty basis, to be expanded by X.
     pub(super) fn starting_with(x: Block) -> Self {
-        let (q, p) = (Kept::with_room(x.d(), 0, false), x.p());
+        let (q, p) = (BasisStorage::with_room(x.d(), 0, false), x.p());
         let empty = Mat::zeros(0, 0);
         Self {
             q,
             h: empty.clone(),
             x,
             b: Mat::zeros(p, 0),
-            fresh: None,
+            recomputed: None,
             most: 0,
             error: 0.0,
             theta: Vec::new(),
@@ -94,7 +94,7 @@ impl Lanczos {
 
     /// a, the number of vectors in Q.
     pub(super) fn len(&self) -> usize {
-        self.fresh.as_ref().map_or_else(|| self.q.len(), Fresh::len)
+        self.recomputed.as_ref().map_or_else(|| self.q.len(), Recomputed::len)
     }
 
     /// Makes room for bases of up to `most` vectors.
@@ -106,7 +106,7 @@ impl Lanczos {
     /// The same for a basis that is still empty, and keeps its vectors in f32.
     pub(super) fn reserve_in_single(&mut self, most: usize) {
         self.most = most;
-        self.q = Kept::with_room(self.x.d(), most, true);
+        self.q = BasisStorage::with_room(self.x.d(), most, true);
     }
 
     /// Takes X into the basis with its image Z = CX, each column's error at most `image_rounding`. The next X has at
@@ -122,14 +122,14 @@ impl Lanczos {
     ) -> Result<(), Error> {
         let (a, p) = (self.len(), self.x.p());
         self.q.append(&self.x);
-        let Left { along, across } = self.q.leave(z, unit, &mut self.x)?;
+        let BlockQr { h, r } = self.q.orthogonalize(z, unit, &mut self.x)?;
         self.h = Mat::from_fn(a + p, a + p, |i, j| match (i < a, j < a) {
             (true, true) => self.h[(i, j)],
-            (_, false) if i < a => along[(i, j - a)],
-            (false, true) => along[(j, i - a)],
-            _ => 0.5 * (along[(i, j - a)] + along[(j, i - a)]),
+            (_, false) if i < a => h[(i, j - a)],
+            (false, true) => h[(j, i - a)],
+            _ => 0.5 * (h[(i, j - a)] + h[(j, i - a)]),
         });
-        self.b = across;
+        self.b = r;
         self.fill(width, seed)?;
         self.b = Mat::from_fn(self.x.p(), a + p, |i, j| if j < a { 0.0 } else { self.b[(i, j - a)] });
         self.solve()?;
@@ -141,7 +141,7 @@ impl Lanczos {
     /// are no match for those that have been there: small residuals come first.
     fn solve(&mut self) -> Result<(), Error> {
         (self.theta, self.s) = small_eigen(&self.h)?;
-        let rounding = self.q.coarseness() * rounding_of_gram(self.x.d()) * self.largest();
+        let rounding = self.q.unit_ratio() * rounding_of_gram(self.x.d()) * self.largest();
         let mut next = 0;
         while next < self.theta.len() {
             let first = next;
@@ -152,8 +152,8 @@ impl Lanczos {
                 let copies = self.s.as_ref().subcols(first, alike);
                 let residuals = &self.b * copies;
                 let (_, by_residual) = small_eigen(&(residuals.transpose() * &residuals))?;
-                let turned = copies * by_residual.as_ref().reverse_cols();
-                self.s.as_mut().subcols_mut(first, alike).copy_from(turned);
+                let rotated = copies * by_residual.as_ref().reverse_cols();
+                self.s.as_mut().subcols_mut(first, alike).copy_from(rotated);
                 self.error = self.error.hypot(rounding);
             }
         }
@@ -179,7 +179,7 @@ impl Lanczos {
     fn count_error(&mut self, p: usize, image_rounding: RoundingBound) {
         // p columns of Z, of length θ₁ at most, were split along a + p directions: every coefficient is a rounded dot.
         let coefficients = ((p * (self.len() + self.x.p())) as f64).sqrt();
-        let splitting = coefficients * self.q.coarseness() * rounding_of_gram(self.x.d()) * self.largest();
+        let splitting = coefficients * self.q.unit_ratio() * rounding_of_gram(self.x.d()) * self.largest();
         self.error = self.error.hypot((p as f64).sqrt() * image_rounding.of_image()).hypot(splitting);
     }
 
@@ -199,13 +199,13 @@ impl Lanczos {
     }
 
     /// The wanted Ritz vectors and their images, where they were computed anew.
-    pub(super) fn fresh(&self) -> Option<[&Block; 2]> {
-        self.fresh.as_ref().map(|Fresh { wanted: [w, image], .. }| [w, image])
+    pub(super) fn recomputed(&self) -> Option<[&Block; 2]> {
+        self.recomputed.as_ref().map(|Recomputed { wanted: [w, image], .. }| [w, image])
     }
 
     /// Gives up the wanted Ritz vectors, where their images were computed anew.
-    pub(super) fn take_fresh(&mut self) -> Option<Block> {
-        self.fresh.take().map(|Fresh { wanted: [w, _], .. }| w)
+    pub(super) fn take_recomputed(&mut self) -> Option<Block> {
+        self.recomputed.take().map(|Recomputed { wanted: [w, _], .. }| w)
     }
 
     /// The `count` best Ritz vectors W and CW = WΘ + X·BS.
@@ -222,8 +222,9 @@ impl Lanczos {
             // WᵀW = I + E with E of the last digits of f32: W(I − E/2) is orthonormal but for E².
             let gram = gram_of_blocks(&w, &w);
             let half = |i, j| f64::from(u8::from(i == j)) * 1.5 - 0.5 * gram[(i, j)];
-            let apart = Mat::from_fn(gram.nrows(), gram.ncols(), half);
-            (w, image) = (product_of_block(&w, apart.as_ref()), product_of_block(&image, apart.as_ref()));
+            let correction = Mat::from_fn(gram.nrows(), gram.ncols(), half);
+            (w, image) =
+                (product_of_block(&w, correction.as_ref()), product_of_block(&image, correction.as_ref()));
         }
         (w, image)
     }
@@ -234,7 +235,7 @@ impl Lanczos {
         self.b = &self.b * self.coefficients(count);
         self.q.combine(self.s.as_ref().subcols(0, count));
         // The products round once more.
-        let rounding = self.q.coarseness() * rounding_of_sum(a);
+        let rounding = self.q.unit_ratio() * rounding_of_sum(a);
         self.error = self.error.hypot((count as f64).sqrt() * rounding * self.largest());
         self.theta.truncate(count);
         self.h = Mat::from_fn(count, count, |i, j| if i == j { self.theta[i] } else { 0.0 });
@@ -245,14 +246,14 @@ impl Lanczos {
     /// [`refresh`](Self::refresh).
     pub(super) fn restart(&mut self, count: usize) -> Block {
         let d = self.x.d();
-        let vectors = match self.fresh.take() {
-            Some(fresh) => {
-                let [w, _] = fresh.together();
+        let vectors = match self.recomputed.take() {
+            Some(recomputed) => {
+                let [w, _] = recomputed.together();
                 w
             }
             None => self.q.product(self.coefficients(count)),
         };
-        (self.q, self.x) = (Kept::with_room(d, 0, false), Block::zeros(d, 0));
+        (self.q, self.x) = (BasisStorage::with_room(d, 0, false), Block::zeros(d, 0));
         vectors
     }
 
@@ -260,38 +261,38 @@ impl Lanczos {
     /// before. The first k are wanted.
     pub(super) fn refresh(
         &mut self,
-        upright: Upright,
+        lowdin: Lowdin,
         mut z: Block,
         k: usize,
         image_rounding: RoundingBound,
     ) -> Result<(), Error> {
-        let Upright { mut v, turn, lengthened } = upright;
-        (self.q, self.x) = (Kept::with_room(v.d(), 0, false), Block::zeros(v.d(), 0));
-        let (theta, s) = small_eigen(&(turn.transpose() * gram_of_blocks(&v, &z) * &turn))?;
-        let turn = turn * s;
-        turn_block(&mut v, turn.as_ref());
-        turn_block(&mut z, turn.as_ref());
+        let Lowdin { mut v, rotation, stretch } = lowdin;
+        (self.q, self.x) = (BasisStorage::with_room(v.d(), 0, false), Block::zeros(v.d(), 0));
+        let (theta, s) = small_eigen(&(rotation.transpose() * gram_of_blocks(&v, &z) * &rotation))?;
+        let rotation = rotation * s;
+        rotate_block(&mut v, rotation.as_ref());
+        rotate_block(&mut z, rotation.as_ref());
         let (a, residuals) = (v.p(), residual_norms(&v, &z, &theta));
         self.h = Mat::from_fn(a, a, |i, j| if i == j { theta[i] } else { 0.0 });
         self.b = Mat::from_fn(a, a, |i, j| if i == j { residuals[i] } else { 0.0 });
         (self.theta, self.s) = (theta, Mat::identity(a, a));
         let others = [v.split_off(k), z.split_off(k)];
         super::sort_descending(&mut v, &mut z);
-        self.fresh = Some(Fresh { wanted: [v, z], others });
+        self.recomputed = Some(Recomputed { wanted: [v, z], others });
         self.error = 0.0;
-        self.count_error(a, RoundingBound::new(lengthened * image_rounding.of_image()));
+        self.count_error(a, RoundingBound::new(stretch * image_rounding.of_image()));
         Ok(())
     }
 
-    /// Finds the X and B that go with fresh images.
-    pub(super) fn settle(&mut self) -> Result<(), Error> {
-        let Some(fresh) = self.fresh.take() else { return Ok(()) };
-        let [w, image] = fresh.together();
-        self.q = Kept::with_room(w.d(), self.most.max(2 * w.p()), false);
+    /// Finds the X and B that go with recomputed images.
+    pub(super) fn complete(&mut self) -> Result<(), Error> {
+        let Some(recomputed) = self.recomputed.take() else { return Ok(()) };
+        let [w, image] = recomputed.together();
+        self.q = BasisStorage::with_room(w.d(), self.most.max(2 * w.p()), false);
         self.q.append(&w);
-        let Left { along, across } = self.q.leave(&image, self.largest(), &mut self.x)?;
-        self.h = Mat::from_fn(w.p(), w.p(), |i, j| 0.5 * (along[(i, j)] + along[(j, i)]));
-        self.b = across;
+        let BlockQr { h, r } = self.q.orthogonalize(&image, self.largest(), &mut self.x)?;
+        self.h = Mat::from_fn(w.p(), w.p(), |i, j| 0.5 * (h[(i, j)] + h[(j, i)]));
+        self.b = r;
         self.solve()
     }
 
@@ -299,17 +300,18 @@ impl Lanczos {
     pub(super) fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
         self.q.archive("q", self.x.d(), archive)?;
         archive.columns("x", &mut self.x)?;
-        let mut is_fresh = self.fresh.is_some();
-        archive.flag("fresh", &mut is_fresh)?;
-        if is_fresh {
+        let mut is_recomputed = self.recomputed.is_some();
+        archive.flag("recomputed", &mut is_recomputed)?;
+        if is_recomputed {
             let none = || [Block::zeros(self.x.d(), 0), Block::zeros(self.x.d(), 0)];
-            let fresh = self.fresh.get_or_insert_with(|| Fresh { wanted: none(), others: none() });
-            archive.part("anew", |archive| fresh.archive(archive))?;
+            let recomputed =
+                self.recomputed.get_or_insert_with(|| Recomputed { wanted: none(), others: none() });
+            archive.part("anew", |archive| recomputed.archive(archive))?;
         }
         let (d, a, p) = (self.x.d(), self.len(), self.x.p());
         archive.check("q", a.saturating_add(p) <= d, "has, with X, more vectors than coordinates")?;
         archive.matrix("h", a, a, &mut self.h)?;
-        let rows = if is_fresh { a } else { p };
+        let rows = if is_recomputed { a } else { p };
         archive.matrix("b", rows, a, &mut self.b)?;
         archive.number("error", &mut self.error)?;
         archive.list("theta", &mut self.theta)?;
@@ -319,20 +321,21 @@ impl Lanczos {
 
     /// A bound on the error of the image of any unit vector within the basis.
     pub(super) fn image_error(&self) -> f64 {
-        let rounding = self.q.coarseness() * rounding_of_sum(self.len() + self.x.p());
+        let rounding = self.q.unit_ratio() * rounding_of_sum(self.len() + self.x.p());
         self.error + rounding * self.largest()
     }
 }
 
-/// Vectors that are orthonormal once they are turned: V·`turn`. Who multiplies V first has to turn V and its images only once.
-pub(super) struct Upright {
+/// Löwdin orthonormalisation, put off: V·`rotation` is orthonormal. V and its images are rotated once, together with the Ritz
+/// vectors.
+pub(super) struct Lowdin {
     pub(super) v: Block,
-    turn: Mat<f64>,
+    rotation: Mat<f64>,
     /// The most by which a combination of V grows longer than its coefficients were.
-    lengthened: f64,
+    stretch: f64,
 }
 
-impl Upright {
+impl Lowdin {
     /// V itself with (VᵀV)^−½, where its columns are nearly orthonormal, or else an orthonormal basis of its span. Should they not be
     /// independent, random ones take the place of those that are not.
     pub(super) fn new(v: Block, seed: u64) -> Result<Self, Error> {
@@ -343,13 +346,13 @@ impl Upright {
         let (values, vectors) = small_eigen(&gram)?;
         if values.iter().all(|value| (value - 1.0).abs() <= NEARLY) {
             let root = Mat::from_fn(p, p, |i, j| vectors[(i, j)] / values[j].sqrt());
-            let lengthened = values.last().map_or(1.0, |least| least.sqrt().recip());
-            return Ok(Self { v, turn: root * vectors.transpose(), lengthened });
+            let stretch = values.last().map_or(1.0, |least| least.sqrt().recip());
+            return Ok(Self { v, rotation: root * vectors.transpose(), stretch });
         }
         let mut v = orthonormal_complement(v, Tall::empty(d).view())?;
         if v.p() < p {
             v = beside(&v, &random_complement(view(&v), p - v.p(), seed)?);
         }
-        Ok(Self { v, turn: Mat::identity(p, p), lengthened: 1.0 })
+        Ok(Self { v, rotation: Mat::identity(p, p), stretch: 1.0 })
     }
 }

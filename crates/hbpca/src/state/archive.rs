@@ -205,7 +205,7 @@ mod tests {
     struct All {
         steps: u64,
         width: usize,
-        coarse: bool,
+        single: bool,
         error: f64,
         known: Option<f64>,
         unknown: Option<f64>,
@@ -220,7 +220,7 @@ mod tests {
             Self {
                 steps: 7,
                 width: 3,
-                coarse: true,
+                single: true,
                 error: -0.0,
                 known: Some(5e-324),
                 unknown: None,
@@ -235,7 +235,7 @@ mod tests {
             Self {
                 steps: 0,
                 width: 0,
-                coarse: false,
+                single: false,
                 error: 1.0,
                 known: None,
                 unknown: Some(1.0),
@@ -250,7 +250,7 @@ mod tests {
             archive.part("all", |archive| {
                 archive.count("steps", &mut self.steps)?;
                 archive.size("width", &mut self.width)?;
-                archive.flag("coarse", &mut self.coarse)?;
+                archive.flag("single", &mut self.single)?;
                 archive.number("error", &mut self.error)?;
                 archive.optional("known", &mut self.known)?;
                 archive.optional("unknown", &mut self.unknown)?;

@@ -69,16 +69,16 @@ fn triangles_agree_with_the_formula() {
     });
 }
 
-/// Σ w(x − usual)(x − usual)ᵀ and Σ w(x − usual) against the formula; two numbers of three are the usual ones, and whole panels of rows.
+/// Σ w(x − mode)(x − mode)ᵀ and Σ w(x − mode) against the formula; two numbers of three are the mode ones, and whole panels of rows.
 fn check_skipping<T: Stored>(level: Level, d: usize, n: usize, choice: usize) {
     let integers = choice & 1 > 0;
     let mut numbers = Numbers::new((d * 100 + n) as u64, integers);
-    let usual: Vec<f64> = numbers.take::<T>(d).into_iter().map(Real::to_f64).collect();
+    let mode: Vec<f64> = numbers.take::<T>(d).into_iter().map(Real::to_f64).collect();
     let mut values: Vec<T> = numbers.take(n * d);
     for (at, x) in values.iter_mut().enumerate() {
         let (l, j) = (at / d, at % d);
         if (l * 7 + j * 5 + at / 3).is_multiple_of(3) || (l + j / 4).is_multiple_of(3) {
-            *x = T::from_f64(usual[j]);
+            *x = T::from_f64(mode[j]);
         }
     }
     let x = Dense::new(values, n, d).unwrap();
@@ -88,7 +88,7 @@ fn check_skipping<T: Stored>(level: Level, d: usize, n: usize, choice: usize) {
     // In two pieces, into a matrix that is not zero.
     let cut = rows.start + rows.len() / 2;
     for rows in [rows.start..cut, cut..rows.end] {
-        triangle.add_rows_at(level, &x, rows, RowWeights(weights.as_deref()), &usual);
+        triangle.add_rows_at(level, &x, rows, RowWeights(weights.as_deref()), &mode);
     }
     let mut got = Block::from_values(d, d, vec![1.0; d * d]).unwrap();
     triangle.add_to(&mut got);
@@ -99,7 +99,7 @@ fn check_skipping<T: Stored>(level: Level, d: usize, n: usize, choice: usize) {
             (sum + term, size + term.abs())
         })
     };
-    let y = |l: usize, j: usize| x.row(l)[j].to_f64() - usual[j];
+    let y = |l: usize, j: usize| x.row(l)[j].to_f64() - mode[j];
     let agrees = |got: f64, (want, size): (f64, f64), place: &str| {
         let near = (got - want).abs() <= rounding * size;
         let same = (got + 0.0).to_bits() == (want + 0.0).to_bits(); // −0 is 0
@@ -133,10 +133,10 @@ fn triangles_without_blank_rows_agree_with_the_formula() {
 #[test]
 fn rows_that_are_blank_altogether_add_nothing() {
     at_each_level(|level| {
-        let usual: Vec<f64> = (0..20).map(f64::from).collect();
-        let x = Dense::new(usual.repeat(150), 150, 20).unwrap();
+        let mode: Vec<f64> = (0..20).map(f64::from).collect();
+        let x = Dense::new(mode.repeat(150), 150, 20).unwrap();
         let mut triangle = SkippingTriangle::default();
-        triangle.add_rows_at(level, &x, 0..150, RowWeights(None), &usual);
+        triangle.add_rows_at(level, &x, 0..150, RowWeights(None), &mode);
         let mut c = Block::zeros(20, 20);
         triangle.add_to(&mut c);
         assert!(c.values().iter().chain(triangle.column_sums()).all(|sum| *sum == 0.0));

@@ -1,7 +1,7 @@
-//! C from rows that mostly hold the usual value of their columns: the background of pictures, the zeros of one-hot columns, before or
+//! C from rows that mostly hold the modes of their columns, the most frequent values: the background of pictures, the zeros of one-hot columns, before or
 //! after they were shifted and scaled.
 //!
-//! With the usual values b, y = x − b, σ = (1/n)Σwy and e = σ + b − μ,
+//! With the modes b, y = x − b, σ = (1/n)Σwy and e = σ + b − μ,
 //!
 //! ```text
 //! (1/n)Σ w(x − μ)(x − μ)ᵀ = (1/n)Σ w yyᵀ − σσᵀ + eeᵀ        where the weights' mean is 1
@@ -14,7 +14,7 @@
 
 use std::borrow::Cow;
 
-use super::form::shares;
+use super::form::cut;
 use crate::kernels::{PANEL, QUAD, RowWeights, SkippingTriangle};
 use crate::matrix::{Dense, Matrix};
 use crate::operator::products::sum::Prepared;
@@ -29,8 +29,8 @@ const SAMPLE_ROWS: [usize; 2] = [64, 512];
 /// Rows of the sample whose values are asked for, and those that are asked how often they occur.
 const CANDIDATES: usize = 16;
 const VOTERS: usize = 32;
-/// The largest share of rows that may not have the usual value, in quarters.
-const MOST_UNUSUAL_QUARTERS: usize = 3;
+/// The largest share of rows that may have another value than the mode, in quarters.
+const MOST_OTHER_QUARTERS: usize = 3;
 /// How much longer a multiply-add takes than in the plain triangle: runs of few rows end unforeseen.
 const SLOWER: f64 = 2.0;
 /// Σwy² may exceed what is left after cancellation by this factor.
@@ -38,10 +38,10 @@ const MOST_CANCELLED: f64 = 8.0;
 /// Rows added between two looks at the cancel token.
 const ROWS_AT_ONCE: usize = 1024;
 
-/// The usual values of all columns, where there are such.
+/// The modes of all columns, where there are such.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ColumnModes {
-    /// The value, or nothing where none is usual.
+    /// The value, or nothing where none is modes.
     values: Vec<Option<f64>>,
     /// Multiply-adds a row that are left.
     multiply_adds: f64,
@@ -57,14 +57,14 @@ impl ColumnModes {
         }
         let sample = sample(matrix, (SAMPLE_NUMBERS / d).clamp(least, most));
         let mut values: Vec<Option<f64>> = elect(&sample, d).into_iter().map(Some).collect();
-        let mut unusual = vec![0_usize; d];
+        let mut others = vec![0_usize; d];
         for row in sample.chunks_exact(d) {
-            let counts = unusual.iter_mut().zip(row).zip(&values);
-            counts.for_each(|((count, x), usual)| *count += usize::from(Some(*x) != *usual));
+            let counts = others.iter_mut().zip(row).zip(&values);
+            counts.for_each(|((count, x), mode)| *count += usize::from(Some(*x) != *mode));
         }
         let n_sampled = sample.len() / d;
-        for (value, count) in values.iter_mut().zip(unusual) {
-            *value = value.filter(|_| 4 * count <= MOST_UNUSUAL_QUARTERS * n_sampled);
+        for (value, count) in values.iter_mut().zip(others) {
+            *value = value.filter(|_| 4 * count <= MOST_OTHER_QUARTERS * n_sampled);
         }
         if values.iter().flatten().count() < d / 2 {
             return None;
@@ -78,15 +78,15 @@ impl ColumnModes {
         SLOWER * self.multiply_adds
     }
 
-    /// Whether that is less than the triangle of `kept` columns takes, at `speed` times the speed of f64.
-    fn pays(&self, kept: usize, speed: f64) -> bool {
-        self.cost() * speed < (kept * (kept + 1) / 2) as f64
+    /// Whether that is less than the triangle of `n_columns` columns takes, at `speed` times the speed of f64.
+    fn pays(&self, n_columns: usize, speed: f64) -> bool {
+        self.cost() * speed < (n_columns * (n_columns + 1) / 2) as f64
     }
 }
 
 /// The i-th of `count` rows that are spread over all n, but not at equal distances, since data may have a period.
 fn sampled(n: usize, i: usize, count: usize) -> usize {
-    let part = ordered::piece(n, i, count);
+    let part = ordered::chunk(n, i, count);
     part.start + i * 7919 % part.len()
 }
 
@@ -130,8 +130,8 @@ fn multiply_adds(sample: &[f64], values: &[Option<f64>]) -> f64 {
     let mut occupied = vec![0_u64; d.next_multiple_of(PANEL) / QUAD * words];
     for (r, row) in sample.chunks_exact(d).enumerate() {
         let quads = row.chunks(QUAD).zip(values.chunks(QUAD));
-        for (quad, (x, usual)) in quads.enumerate() {
-            let any = x.iter().zip(usual).any(|(x, usual)| *usual != Some(*x));
+        for (quad, (x, mode)) in quads.enumerate() {
+            let any = x.iter().zip(mode).any(|(x, mode)| *mode != Some(*x));
             occupied[quad * words + r / 64] |= u64::from(any) << (r % 64);
         }
     }
@@ -146,14 +146,14 @@ fn multiply_adds(sample: &[f64], values: &[Option<f64>]) -> f64 {
     (tiles * (PANEL * QUAD) as u64) as f64 / n_sampled as f64
 }
 
-/// `c` ← (1/n)Σ w(x − μ)(x − μ)ᵀ, zero before, where this is faster than the triangle of `kept` columns, which takes f64 `speed` times
+/// `c` ← (1/n)Σ w(x − μ)(x − μ)ᵀ, zero before, where this is faster than the triangle of `n_columns` columns, which takes f64 `speed` times
 /// as long; D is left aside. Returns a bound on the rounding of D⁻¹`c`D⁻¹ then. Otherwise `c` is as it was.
-pub(super) fn form(operator: &Prepared<'_>, kept: usize, speed: f64, c: &mut Block) -> Option<f64> {
-    let usual = ColumnModes::of(operator.matrix).filter(|usual| usual.pays(kept, speed))?;
+pub(super) fn form(operator: &Prepared<'_>, n_columns: usize, speed: f64, c: &mut Block) -> Option<f64> {
+    let modes = ColumnModes::of(operator.matrix).filter(|modes| modes.pays(n_columns, speed))?;
     let (n, d) = (operator.n_rows(), operator.dim());
     let shift = |j: usize| operator.map.shift().map_or(0.0, |shift| shift[j]);
-    let b: Vec<f64> = usual.values.iter().enumerate().map(|(j, b)| b.unwrap_or_else(|| shift(j))).collect();
-    let (n_chunks, n_workers) = shares(n, d);
+    let b: Vec<f64> = modes.values.iter().enumerate().map(|(j, b)| b.unwrap_or_else(|| shift(j))).collect();
+    let (n_chunks, n_workers) = cut(n, d);
     let mut workers = vec![SkippingTriangle::default(); n_workers];
     let mut total = SkippingTriangle::default();
     ordered::for_each_chunk(
@@ -161,7 +161,7 @@ pub(super) fn form(operator: &Prepared<'_>, kept: usize, speed: f64, c: &mut Blo
         &mut workers,
         |i, triangle| {
             triangle.clear();
-            let chunk = ordered::piece(n, i, n_chunks);
+            let chunk = ordered::chunk(n, i, n_chunks);
             for start in chunk.clone().step_by(ROWS_AT_ONCE) {
                 if operator.cancel.is_abandoned() {
                     return; // C is never handed out then
@@ -244,7 +244,7 @@ mod tests {
     const N: usize = 3000;
     const D: usize = 45;
 
-    /// Runs of four to nine columns, other ones in every row, hold something else than the background; the last columns have no usual value,
+    /// Runs of four to nine columns, other ones in every row, hold something else than the background; the last columns have no frequent value,
     /// and one column holds nothing but its background.
     fn picture(background: impl Fn(usize) -> f64) -> Vec<f64> {
         let noise = crate::matrix::random_normal(5, N * D);
@@ -338,11 +338,11 @@ mod tests {
     }
 
     #[test]
-    fn usual_values_are_found_and_what_is_left_is_counted() {
+    fn frequent_values_are_found_and_what_is_left_is_counted() {
         let values = picture(|j| j as f64);
         let x: Matrix = Dense::new(values.clone(), N, D).unwrap().into();
-        let usual = ColumnModes::of(&x).unwrap();
-        for (j, found) in usual.values.iter().enumerate() {
+        let modes = ColumnModes::of(&x).unwrap();
+        for (j, found) in modes.values.iter().enumerate() {
             assert_eq!(*found, (j < D - 3).then_some(j as f64), "column {j}");
         }
         // Tiles of 8×4 in which both sides hold something else, by their definition, in the same rows.
@@ -356,12 +356,12 @@ mod tests {
                 count += (0..left + 8).step_by(4).filter(|right| differs(l, *right..right + 4)).count();
             }
         }
-        assert!((usual.multiply_adds - (32 * count) as f64 / 512.0).abs() < 1e-9 * usual.multiply_adds);
-        assert!(usual.pays(D, 1.0));
+        assert!((modes.multiply_adds - (32 * count) as f64 / 512.0).abs() < 1e-9 * modes.multiply_adds);
+        assert!(modes.pays(D, 1.0));
     }
 
     #[test]
-    fn ordinary_numbers_have_no_usual_values() {
+    fn ordinary_numbers_have_no_frequent_values() {
         let x: Matrix = Dense::new(crate::matrix::random_normal(1, N * D), N, D).unwrap().into();
         assert_eq!(ColumnModes::of(&x), None);
         let few: Matrix = Dense::new(vec![0.0; 100 * D], 100, D).unwrap().into();
@@ -378,7 +378,7 @@ mod tests {
         let weights: Vec<f64> = (0..N).map(|l| f64::from(u8::from(values[l * D] != 0.0))).collect();
         let x: Matrix = Dense::new(values, N, D).unwrap().into();
         let mut operator = Covariance::weighted(&x, Preprocessing::CENTER, &weights).unwrap();
-        assert!(ColumnModes::of(&x).is_some_and(|usual| usual.pays(D, 1.0)));
+        assert!(ColumnModes::of(&x).is_some_and(|modes| modes.pays(D, 1.0)));
         let mut c = Block::zeros(D, D);
         assert_eq!(form(&operator.prepared(), D, 1.0, &mut c), None);
         assert!(c.values().iter().all(|c| *c == 0.0));

@@ -102,7 +102,7 @@ fn single_rounding(map: &RowMap, n: usize) -> Option<f64> {
 }
 
 /// How many chunks the rows are cut into, and how many workers share them.
-pub(in crate::operator) fn shares(n: usize, d: usize) -> (usize, usize) {
+pub(in crate::operator) fn cut(n: usize, d: usize) -> (usize, usize) {
     let n_chunks = 1 << (n / ROWS_PER_CHUNK).clamp(1, MOST_CHUNKS).ilog2();
     (n_chunks, n_chunks.min(rayon::current_num_threads()).min(MOST_NUMBERS / (d * d)).max(1))
 }
@@ -111,8 +111,8 @@ pub(in crate::operator) fn shares(n: usize, d: usize) -> (usize, usize) {
 /// returns a bound on ‖fl(C) − C‖ then.
 fn form_skipping(operator: &Prepared<'_>, speed: f64, c: &mut Block) -> Option<f64> {
     let d = operator.dim();
-    let kept = NonzeroColumns::of(operator.vanishing, d).map_or(d, |kept| kept.len);
-    let rounding = column_modes::form(operator, kept, speed, c)?;
+    let nonzero = NonzeroColumns::of(operator.vanishing, d).map_or(d, |nonzero| nonzero.len);
+    let rounding = column_modes::form(operator, nonzero, speed, c)?;
     scale_both_sides(operator.map, c);
     Some(rounding)
 }
@@ -141,7 +141,7 @@ pub(in crate::operator) fn scale_both_sides(map: &RowMap, c: &mut Block) {
     }
 }
 
-/// Σ(x − μ)(x − μ)ᵀ of a matrix that comes in pieces.
+/// Σ(x − μ)(x − μ)ᵀ of a matrix that comes in chunks.
 #[derive(Default)]
 pub(in crate::operator) struct ChunkByChunk {
     triangles: Vec<Triangle<f64>>,
@@ -149,16 +149,16 @@ pub(in crate::operator) struct ChunkByChunk {
 }
 
 impl ChunkByChunk {
-    /// The lower triangle of `c` += Σ(x − μ)(x − μ)ᵀ over the rows of a piece, D left aside.
-    pub(in crate::operator) fn add(&mut self, piece: &Prepared<'_>, c: &mut Block) {
-        match piece.matrix {
+    /// The lower triangle of `c` += Σ(x − μ)(x − μ)ᵀ over the rows of a chunk, D left aside.
+    pub(in crate::operator) fn add(&mut self, chunk: &Prepared<'_>, c: &mut Block) {
+        match chunk.matrix {
             Matrix::DenseF32(x) => {
-                sum_triangles(piece, x, piece.map.shift(), &mut self.triangles, c, &|_| true);
+                sum_triangles(chunk, x, chunk.map.shift(), &mut self.triangles, c, &|_| true);
             }
             Matrix::DenseF64(x) => {
-                sum_triangles(piece, x, piece.map.shift(), &mut self.triangles, c, &|_| true);
+                sum_triangles(chunk, x, chunk.map.shift(), &mut self.triangles, c, &|_| true);
             }
-            Matrix::CsrF32(_) | Matrix::CsrF64(_) => sum_compressed(piece, &mut self.spread, c),
+            Matrix::CsrF32(_) | Matrix::CsrF64(_) => sum_compressed(chunk, &mut self.spread, c),
         }
     }
 }
@@ -238,15 +238,15 @@ fn sum_triangles<T: Stored, A: crate::kernels::Arithmetic>(
     c: &mut Block,
     fit: &(dyn Fn(Range<usize>) -> bool + Sync),
 ) -> bool {
-    let (n, kept) = (x.n_rows(), NonzeroColumns::of(operator.vanishing, x.n_cols()));
-    let d = kept.as_ref().map_or(x.n_cols(), |kept| kept.len);
-    let shift_of_kept: Option<Vec<f64>> = kept.as_ref().zip(shift).map(|(kept, shift)| {
+    let (n, nonzero) = (x.n_rows(), NonzeroColumns::of(operator.vanishing, x.n_cols()));
+    let d = nonzero.as_ref().map_or(x.n_cols(), |nonzero| nonzero.len);
+    let shift_of_nonzero: Option<Vec<f64>> = nonzero.as_ref().zip(shift).map(|(nonzero, shift)| {
         let mut gathered = Vec::with_capacity(d);
-        kept.gather(shift, &mut gathered);
+        nonzero.gather(shift, &mut gathered);
         gathered
     });
-    let shift = shift_of_kept.as_deref().or(shift);
-    let (n_chunks, n_workers) = shares(n, d);
+    let shift = shift_of_nonzero.as_deref().or(shift);
+    let (n_chunks, n_workers) = cut(n, d);
     workers.resize_with(n_workers, Triangle::default);
     let mut total = Triangle::default();
     let all_fit = AtomicBool::new(true);
@@ -254,24 +254,24 @@ fn sum_triangles<T: Stored, A: crate::kernels::Arithmetic>(
         n_chunks,
         workers,
         |i, triangle| {
-            let rows = ordered::piece(n, i, n_chunks);
+            let rows = ordered::chunk(n, i, n_chunks);
             triangle.clear();
             if !all_fit.load(Ordering::Relaxed) || !fit(rows.clone()) {
                 all_fit.store(false, Ordering::Relaxed);
                 return;
             }
             let mut together = Vec::new();
-            let step = if kept.is_some() { ROWS_TOGETHER } else { ROWS_PER_CHUNK };
+            let step = if nonzero.is_some() { ROWS_TOGETHER } else { ROWS_PER_CHUNK };
             for start in rows.clone().step_by(step) {
                 if operator.cancel.is_abandoned() {
                     return; // C is never handed out then
                 }
                 let rows = start..rows.end.min(start + step);
-                match &kept {
+                match &nonzero {
                     None => triangle.add_rows(x, rows, RowWeights(operator.weights), shift),
-                    Some(kept) => {
+                    Some(nonzero) => {
                         together.clear();
-                        rows.clone().for_each(|l| kept.gather(x.row(l), &mut together));
+                        rows.clone().for_each(|l| nonzero.gather(x.row(l), &mut together));
                         let weights = operator.weights.map(|weights| &weights[rows.clone()]);
                         let values = Cow::Borrowed(&together[..]);
                         let few = Dense::deferring_finite_check(values, rows.len(), d).expect("whole rows");
@@ -282,7 +282,7 @@ fn sum_triangles<T: Stored, A: crate::kernels::Arithmetic>(
         },
         |_, triangle| total.merge(triangle),
     );
-    total.add_to(&kept.map_or_else(|| (0..d).collect(), |kept| kept.columns()), c);
+    total.add_to(&nonzero.map_or_else(|| (0..d).collect(), |nonzero| nonzero.columns()), c);
     all_fit.into_inner()
 }
 
@@ -295,19 +295,19 @@ fn form_compressed(operator: &Prepared<'_>, c: &mut Block) -> f64 {
     let n = operator.n_rows();
     mirror(c, 1.0 / n as f64);
     // Rows are centred before they are multiplied, unlike in products with vectors: means far from zero cost no digits.
-    let (n_chunks, _) = shares(n, operator.dim());
+    let (n_chunks, _) = cut(n, operator.dim());
     rounding_of_sum(n.div_ceil(n_chunks) + n_chunks) * operator.map.total_variance()
 }
 
 /// The lower triangle of `c` += Σ aaᵀ.
 fn sum_compressed(operator: &Prepared<'_>, workers: &mut Vec<Worker>, c: &mut Block) {
     let (n, d) = (operator.n_rows(), operator.dim());
-    let (n_chunks, n_workers) = shares(n, d);
+    let (n_chunks, n_workers) = cut(n, d);
     workers.resize_with(n_workers, || Worker { sum: vec![0.0; d * d], rows: vec![0.0; ROWS * d] });
     ordered::for_each_chunk(
         n_chunks,
         workers,
-        |i, worker| worker.add_chunk(operator, ordered::piece(n, i, n_chunks)),
+        |i, worker| worker.add_chunk(operator, ordered::chunk(n, i, n_chunks)),
         |_, worker| c.values_mut().iter_mut().zip(&worker.sum).for_each(|(c, sum)| *c += sum),
     );
 }

@@ -78,7 +78,7 @@ fn gram<T: Real>(rows: &Prepared<'_>, x: &Dense<'_, T>) -> Vec<f64> {
         &mut workers,
         |i, (sum, panel)| {
             sum.fill(0.0);
-            let chunk = ordered::piece(d, i, n_chunks);
+            let chunk = ordered::chunk(d, i, n_chunks);
             for start in chunk.clone().step_by(PANEL) {
                 if rows.cancel.is_abandoned() {
                     return; // G is never handed out then

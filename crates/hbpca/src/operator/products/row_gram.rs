@@ -16,7 +16,7 @@ use crate::operator::{Precision, Rows, reshape};
 use crate::{Block, Error, kernels};
 
 /// Rows that a thread takes at a time.
-const SHARE: usize = 1 << 8;
+const CHUNK: usize = 1 << 8;
 
 /// Memory for the products, kept between them.
 #[derive(Debug, Default)]
@@ -44,12 +44,12 @@ impl RowGramWork {
         reshape(out, n, p);
         if p > 0 {
             let Operand { rounded, c, .. } = Operand::new(rows.map, &combined, true, &mut self.room);
-            let pieces = out.values_mut().par_chunks_mut(SHARE * p).enumerate();
-            pieces.for_each_init(Vec::new, |dots, (i, out)| {
+            let chunks = out.values_mut().par_chunks_mut(CHUNK * p).enumerate();
+            chunks.for_each_init(Vec::new, |dots, (i, out)| {
                 dots.resize(out.len(), 0.0);
-                kernels::dots_csr(x, i * SHARE, rounded, p, dots);
+                kernels::dots_csr(x, i * CHUNK, rounded, p, dots);
                 let each = out.chunks_exact_mut(p).zip(dots.chunks_exact(p)).enumerate();
-                for (l, (out, dots)) in each.map(|(l, row)| (i * SHARE + l, row)) {
+                for (l, (out, dots)) in each.map(|(l, row)| (i * CHUNK + l, row)) {
                     let factor = root(rows, l) / n as f64;
                     for (j, (out, dot)) in out.iter_mut().zip(dots).enumerate() {
                         *out = factor * (f64::from(*dot) - c.map_or(0.0, |c| c[j]));
@@ -77,10 +77,10 @@ impl RowGramWork {
             return Ok(());
         }
         self.rounded.resize(n * p, 0.0);
-        let pieces = self.rounded.par_chunks_mut(SHARE * p).zip(u.values().par_chunks(SHARE * p)).enumerate();
-        pieces.for_each(|(i, (rounded, u))| {
+        let chunks = self.rounded.par_chunks_mut(CHUNK * p).zip(u.values().par_chunks(CHUNK * p)).enumerate();
+        chunks.for_each(|(i, (rounded, u))| {
             for (l, (rounded, u)) in rounded.chunks_exact_mut(p).zip(u.chunks_exact(p)).enumerate() {
-                let root = root(rows, i * SHARE + l);
+                let root = root(rows, i * CHUNK + l);
                 rounded.iter_mut().zip(u).for_each(|(rounded, u)| *rounded = (root * u) as f32);
             }
         });

@@ -1,7 +1,7 @@
 //! Σ (x − μ)((x − μ)ᵀV′) over some rows of a matrix: the one loop behind every product.
 //!
-//! What is done once a product (V′ = D⁻¹V before, D⁻¹ after) and what is done once a piece of the rows are separate
-//! steps, so that a matrix that comes in many pieces pays for the former only once.
+//! What is done once a product (V′ = D⁻¹V before, D⁻¹ after) and what is done once a chunk of the rows are separate
+//! steps, so that a matrix that comes in many chunks pays for the former only once.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -14,7 +14,7 @@ use crate::operator::{Precision, Rows};
 use crate::{Block, CancelToken, ordered};
 
 /// Numbers that a thread takes at a time where all of a block are rounded, added or scaled.
-const SHARE: usize = 1 << 14;
+const CHUNK: usize = 1 << 14;
 /// Numbers of a sum that a worker may park: 1 MB.
 const MOST_PARKED: usize = 1 << 17;
 
@@ -112,10 +112,10 @@ impl<'a> Operand<'a> {
 
 /// `into` ← D⁻¹V in its own precision, unless it is empty.
 fn divide<T: Real>(map: &RowMap, v: &[f64], p: usize, into: &mut [T]) {
-    let share = SHARE.next_multiple_of(p);
-    into.par_chunks_mut(share).zip(v.par_chunks(share)).enumerate().for_each(|(i, (into, v))| {
+    let chunk = CHUNK.next_multiple_of(p);
+    into.par_chunks_mut(chunk).zip(v.par_chunks(chunk)).enumerate().for_each(|(i, (into, v))| {
         let rows = into.chunks_exact_mut(p).zip(v.chunks_exact(p));
-        for (j, (into, v)) in rows.enumerate().map(|(j, row)| (i * share / p + j, row)) {
+        for (j, (into, v)) in rows.enumerate().map(|(j, row)| (i * chunk / p + j, row)) {
             let scale = map.scale().map_or(1.0, |scale| scale[j]);
             into.iter_mut().zip(v).for_each(|(into, v)| *into = T::from_f64(v / scale));
         }
@@ -233,7 +233,7 @@ impl Prepared<'_> {
             }
             let rows = match rows {
                 Rows::All => RowSet::Range(self.chunk(i, n_chunks)),
-                Rows::Batch(list) => RowSet::List(&list[ordered::piece(list.len(), i, n_chunks)]),
+                Rows::Batch(list) => RowSet::List(&list[ordered::chunk(list.len(), i, n_chunks)]),
             };
             worker.sum(self, &rows, operand, into);
         };
@@ -245,9 +245,9 @@ impl Prepared<'_> {
                 work(i, worker, into);
             });
             // All threads share the merging, coordinate by coordinate.
-            out.par_chunks_mut(SHARE).enumerate().for_each(|(at, out)| {
+            out.par_chunks_mut(CHUNK).enumerate().for_each(|(at, out)| {
                 let others = workers.iter().enumerate().skip(usize::from(!single));
-                others.for_each(|(i, worker)| worker.add_to(out, at * SHARE, i == 0));
+                others.for_each(|(i, worker)| worker.add_to(out, at * CHUNK, i == 0));
             });
             workers.iter().for_each(|worker| worker.add_sums_to(t_sum));
         } else {
@@ -274,9 +274,9 @@ impl Prepared<'_> {
         let row_starts = match self.matrix {
             Matrix::CsrF32(x) => x.row_starts(),
             Matrix::CsrF64(x) => x.row_starts(),
-            _ => return ordered::piece(self.n_rows(), i, n_chunks),
+            _ => return ordered::chunk(self.n_rows(), i, n_chunks),
         };
-        let entries = ordered::piece(self.matrix.nnz(), i, n_chunks);
+        let entries = ordered::chunk(self.matrix.nnz(), i, n_chunks);
         let cut = |entry: usize| row_starts.partition_point(|&start| start < entry);
         let end = if i + 1 == n_chunks { self.n_rows() } else { cut(entries.end).min(self.n_rows()) };
         cut(entries.start).min(self.n_rows())..end

@@ -31,8 +31,8 @@ use crate::rounding::{RoundingBound, rounding_of_sum};
 use crate::{Block, CancelToken, Error};
 
 /// Rows below which a chunk is not worth cutting once more: packing V and merging Y would cost as much as the products.
-const ROWS_PER_PIECE: usize = 128;
-/// Chunks that forming C cuts a piece into, at most.
+const ROWS_PER_TASK: usize = 128;
+/// Chunks that forming C cuts a chunk into, at most.
 const MOST_MERGES: usize = 16;
 
 /// The covariance of rows that lie on disk, centred and scaled implicitly.
@@ -44,7 +44,7 @@ pub struct Streamed<'s> {
     preprocessing: Preprocessing,
     columns: Columns,
     pool: Pool,
-    /// Whether rows are dense f32, for which there is cheaper arithmetic; known after the first piece.
+    /// Whether rows are dense f32, for which there is cheaper arithmetic; known after the first chunk.
     single: bool,
     work: Work,
     precision: PrecisionChoice,
@@ -330,7 +330,7 @@ impl<'s> Streamed<'s> {
     }
 
     /// A bound on the rounding of (1/n)Σa(aᵀv) for a unit vector, where (1/n)Σ‖a‖² = `moment`: dots of d products, sums
-    /// within a chunk of rows and over the pieces it is cut into, then over all chunks.
+    /// within a chunk of rows and over the chunks it is cut into, then over all chunks.
     fn rounding_of_moment(&self, moment: f64, merges_per_chunk: usize) -> RoundingBound {
         let starts = self.reader.source.starts();
         let longest = starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
@@ -347,11 +347,11 @@ impl<'s> Streamed<'s> {
 }
 
 impl Work {
-    /// `total` += Σ over a piece, and the same for Σt.
-    fn add(&mut self, piece: &Prepared<'_>, operand: Operand<'_>, precision: Precision, total: &mut [f64]) {
-        let n = piece.n_rows();
-        let n_chunks = piece.n_chunks(n).min(1 << (n / ROWS_PER_PIECE).max(1).ilog2());
-        piece.sum(Rows::All, operand, precision, n_chunks, &mut self.scratch, &mut self.part);
+    /// `total` += Σ over a chunk, and the same for Σt.
+    fn add(&mut self, chunk: &Prepared<'_>, operand: Operand<'_>, precision: Precision, total: &mut [f64]) {
+        let n = chunk.n_rows();
+        let n_chunks = chunk.n_chunks(n).min(1 << (n / ROWS_PER_TASK).max(1).ilog2());
+        chunk.sum(Rows::All, operand, precision, n_chunks, &mut self.scratch, &mut self.part);
         total.iter_mut().zip(&self.part).for_each(|(total, part)| *total += part);
         self.t_sum.iter_mut().zip(&self.scratch.t_sum).for_each(|(sum, t)| *sum += t);
     }

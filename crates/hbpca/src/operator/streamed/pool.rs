@@ -165,7 +165,7 @@ impl Taken {
         }
     }
 
-    /// Copies row l. All pieces of a source are of one kind.
+    /// Copies row l. All chunks of a source are of one kind.
     fn push(&mut self, rows: &Matrix<'_>, l: usize) {
         fn csr<T: Real>(
             x: &Csr<'_, T>,

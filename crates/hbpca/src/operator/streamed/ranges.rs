@@ -7,7 +7,7 @@ use rand_chacha::rand_core::SeedableRng;
 
 use crate::matrix::{RowChunks, below};
 
-/// Rows of the longest chunk: what the memory for one piece holds.
+/// Rows of the longest chunk: what the memory for one chunk holds.
 pub(super) fn longest_chunk(source: &(impl RowChunks + ?Sized)) -> usize {
     source.starts().windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(1)
 }
@@ -34,7 +34,7 @@ pub(super) fn spread_ranges(n: usize, count: usize, length: usize, seed: u64) ->
     generator.set_stream(1 << 32); // far from those of batches, start vectors and pools
     (0..parts)
         .map(|i| {
-            let part = crate::ordered::piece(n, i, parts);
+            let part = crate::ordered::chunk(n, i, parts);
             let places = part.len().saturating_sub(length) + 1;
             let start = part.start + below(&mut generator, places as u64) as usize;
             start..(start + length).min(part.end)

@@ -1,6 +1,6 @@
 //! Reading and computing at the same time.
 //!
-//! A thread of its own reads ahead into recycled memory. Three pieces are in flight at most: one being read, one ready,
+//! A thread of its own reads ahead into recycled memory. Three chunks are in flight at most: one being read, one ready,
 //! one being computed on. They are handed over in order, so that nothing depends on timing.
 
 use std::ops::Range;
@@ -25,7 +25,7 @@ pub(super) enum Chunks<'a> {
 /// A source of rows, read ahead, and what was read from it.
 pub(super) struct Reader<'s> {
     pub(super) source: Box<dyn RowChunks + 's>,
-    /// Memory of pieces read before.
+    /// Memory of chunks read before.
     spare: Vec<Matrix<'static>>,
     pub(super) bytes_read: u64,
     pub(super) cancel: CancelToken,
@@ -36,30 +36,30 @@ impl<'s> Reader<'s> {
         Self { source, spare: Vec::new(), bytes_read: 0, cancel: CancelToken::default() }
     }
 
-    /// Calls `each(first_row, rows)` for every piece in order, while the next ones are being read.
+    /// Calls `each(first_row, rows)` for every chunk in order, while the next ones are being read.
     pub(super) fn for_each(
         &mut self,
-        pieces: Chunks<'_>,
+        what: Chunks<'_>,
         mut each: impl FnMut(usize, &Matrix<'static>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let n_pieces = match pieces {
+        let n_chunks = match what {
             Chunks::AllChunks => self.source.starts().len() - 1,
             Chunks::Ranges(ranges) => ranges.len(),
         };
         let (source, cancel) = (&mut self.source, &self.cancel);
         let bytes_per_entry = source.bytes() as f64 / source.nnz().max(1) as f64;
-        // Room for one: with the piece being read and the one being computed on, three.
+        // Room for one: with the chunk being read and the one being computed on, three.
         let (hand_over, ready) = mpsc::sync_channel(IN_FLIGHT - 2);
         let (give_back, returned) = mpsc::channel();
         self.spare.drain(..).for_each(|rows| drop(give_back.send(rows)));
         let mut entries = 0;
         let result = thread::scope(|scope| {
             let reading = scope.spawn(move || {
-                for i in 0..n_pieces {
+                for i in 0..n_chunks {
                     if cancel.is_abandoned() {
                         break;
                     }
-                    let piece = match pieces {
+                    let chunk = match what {
                         Chunks::AllChunks => {
                             let first = source.starts()[i];
                             source.read_chunk(i, returned.try_recv().ok()).map(|rows| (first, rows))
@@ -68,18 +68,18 @@ impl<'s> Reader<'s> {
                             source.read_rows(ranges[i].clone()).map(|rows| (ranges[i].start, rows))
                         }
                     };
-                    let failed = piece.is_err();
+                    let failed = chunk.is_err();
                     // Nobody listens any more once the other side failed.
-                    if hand_over.send(piece).is_err() || failed {
+                    if hand_over.send(chunk).is_err() || failed {
                         break;
                     }
                 }
                 returned
             });
             let result = (|| {
-                for _ in 0..n_pieces {
-                    let Ok(piece) = ready.recv() else { return Err(Error::Abandoned) };
-                    let (first, rows): (usize, Matrix<'static>) = piece?;
+                for _ in 0..n_chunks {
+                    let Ok(chunk) = ready.recv() else { return Err(Error::Abandoned) };
+                    let (first, rows): (usize, Matrix<'static>) = chunk?;
                     cancel.go_on()?;
                     entries += rows.nnz();
                     each(first, &rows)?;
@@ -90,7 +90,7 @@ impl<'s> Reader<'s> {
             drop(ready);
             drop(give_back);
             let returned = reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            if matches!(pieces, Chunks::AllChunks) {
+            if matches!(what, Chunks::AllChunks) {
                 self.spare.extend(returned.try_iter());
             }
             result

@@ -85,9 +85,9 @@ fn columns_that_hold_one_number_are_left_out() {
                 let shifted = prepared.map.shift().is_some();
                 let left_out = (0..d).filter(|j| is_margin(*j, d) && (shifted || j.is_multiple_of(3)));
                 assert_eq!(prepared.vanishing, left_out.collect::<Vec<_>>());
-                let kept = NonzeroColumns::of(prepared.vanishing, d).map(|kept| kept.len);
-                assert_eq!(kept, (d == 210).then(|| d - prepared.vanishing.len()));
-                let [mut c, mut all, mut coarse] = std::array::from_fn(|_| Block::zeros(0, 0));
+                let nonzero = NonzeroColumns::of(prepared.vanishing, d).map(|nonzero| nonzero.len);
+                assert_eq!(nonzero, (d == 210).then(|| d - prepared.vanishing.len()));
+                let [mut c, mut all, mut single] = std::array::from_fn(|_| Block::zeros(0, 0));
                 form(&prepared, &mut c);
                 form(&Prepared { vanishing: &[], ..prepared }, &mut all);
                 let largest = all.values().iter().fold(0.0_f64, |most, c| most.max(c.abs()));
@@ -95,8 +95,8 @@ fn columns_that_hold_one_number_are_left_out() {
                 for (a, b) in c.values().iter().zip(all.values()) {
                     assert!((a - b).abs() <= rounding, "{a} {b}");
                 }
-                let bound = form_in_single(&prepared, &mut coarse).unwrap_or(0.0) + rounding;
-                for (a, b) in coarse.values().iter().zip(all.values()) {
+                let bound = form_in_single(&prepared, &mut single).unwrap_or(0.0) + rounding;
+                for (a, b) in single.values().iter().zip(all.values()) {
                     assert!((a - b).abs() <= bound, "{a} {b}");
                 }
             }
@@ -167,10 +167,10 @@ fn sums_in_single_precision_err_by_no_more_than_stated_and_by_more_than_in_doubl
         for preprocessing in EVERY {
             for weights in [None, Some(&weights[..])] {
                 let operator = operator(&x, preprocessing, weights);
-                let [mut coarse, mut double] = [Block::zeros(0, 0), Block::zeros(0, 0)];
-                let bound = form_in_single(&operator.prepared(), &mut coarse).unwrap();
+                let [mut single, mut double] = [Block::zeros(0, 0), Block::zeros(0, 0)];
+                let bound = form_in_single(&operator.prepared(), &mut single).unwrap();
                 form(&operator.prepared(), &mut double);
-                let off: f64 = coarse
+                let off: f64 = single
                     .values()
                     .iter()
                     .zip(double.values())
@@ -194,10 +194,10 @@ fn numbers_whose_squares_leave_single_precision_are_formed_in_double() {
             .into();
         for preprocessing in EVERY {
             let operator = operator(&x, preprocessing, None);
-            let [mut coarse, mut double] = [Block::zeros(0, 0), Block::zeros(0, 0)];
-            assert!(form_in_single(&operator.prepared(), &mut coarse).is_none(), "{unit} {preprocessing:?}");
+            let [mut single, mut double] = [Block::zeros(0, 0), Block::zeros(0, 0)];
+            assert!(form_in_single(&operator.prepared(), &mut single).is_none(), "{unit} {preprocessing:?}");
             form(&operator.prepared(), &mut double);
-            assert_eq!(coarse, double);
+            assert_eq!(single, double);
         }
     }
 }

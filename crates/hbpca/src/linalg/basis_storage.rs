@@ -1,29 +1,29 @@
-//! Vectors in whichever numbers they are kept.
+//! The vectors of a basis, stored in f32 or in f64.
 
 use faer::MatRef;
 
-use super::{Left, LongVectors};
+use super::{BlockQr, LongVectors};
 use crate::rounding::SINGLE;
 use crate::{Archive, Block, Error};
 
 /// A basis in f32, half the memory and half the time, or in f64.
 #[derive(Clone, Debug)]
-pub(crate) enum Kept {
+pub(crate) enum BasisStorage {
     Single(LongVectors<f32>),
     Double(LongVectors<f64>),
 }
 
 /// The same for either.
 macro_rules! either {
-    ($kept:expr, $vectors:ident => $do:expr) => {
-        match $kept {
-            Kept::Single($vectors) => $do,
-            Kept::Double($vectors) => $do,
+    ($storage:expr, $vectors:ident => $do:expr) => {
+        match $storage {
+            BasisStorage::Single($vectors) => $do,
+            BasisStorage::Double($vectors) => $do,
         }
     };
 }
 
-impl Kept {
+impl BasisStorage {
     /// No vectors yet, and room for some.
     pub(crate) fn with_room(d: usize, room: usize, single: bool) -> Self {
         if single {
@@ -37,8 +37,8 @@ impl Kept {
         matches!(self, Self::Single(_))
     }
 
-    /// How much coarser its numbers are than f64.
-    pub(crate) fn coarseness(&self) -> f64 {
+    /// How much larger its unit roundoff is than that of f64.
+    pub(crate) fn unit_ratio(&self) -> f64 {
         if self.is_single() { SINGLE } else { 1.0 }
     }
 
@@ -66,9 +66,9 @@ impl Kept {
         either!(self, vectors => vectors.product(s))
     }
 
-    /// See [`LongVectors::leave`].
-    pub(crate) fn leave(&mut self, z: &Block, unit: f64, x: &mut Block) -> Result<Left, Error> {
-        either!(self, vectors => vectors.leave(z, unit, x))
+    /// See [`LongVectors::orthogonalize`].
+    pub(crate) fn orthogonalize(&mut self, z: &Block, unit: f64, x: &mut Block) -> Result<BlockQr, Error> {
+        either!(self, vectors => vectors.orthogonalize(z, unit, x))
     }
 
     /// All vectors, one after another.

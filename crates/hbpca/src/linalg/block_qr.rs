@@ -1,23 +1,23 @@
-//! What a set of vectors adds to a basis that is kept in pieces.
+//! Block QR: what a set of vectors adds to a basis.
 
 use std::ops::AddAssign;
 
 use faer::Mat;
 
 use super::long::{LongVectors, Products};
-use super::orthonormal::{Apart, ROUNDS, Sight, norms};
+use super::orthonormal::{GramPrecision, ROUNDS, Svqb, norms};
 use crate::kernels::Arithmetic;
 use crate::{Block, Error};
 
-/// How Z = Q·`along` + X·`across` leaves the span of Q.
+/// Z = QH + XR, [Q, X] orthonormal.
 #[derive(Debug)]
-pub(crate) struct Left {
-    pub(crate) along: Mat<f64>,
-    pub(crate) across: Mat<f64>,
+pub(crate) struct BlockQr {
+    pub(crate) h: Mat<f64>,
+    pub(crate) r: Mat<f64>,
 }
 
-/// The ratio of squared lengths up to which directions are brought apart once and for all.
-const STRAIGHT: f64 = 16.0;
+/// The ratio of squared lengths up to which one transformation makes directions orthogonal.
+const ORTHOGONAL: f64 = 16.0;
 /// Overlaps that would show in the Gram matrix.
 const VISIBLE: f64 = 1e-4;
 
@@ -25,46 +25,47 @@ impl<A: Arithmetic> LongVectors<A> {
     /// X ← an orthonormal basis of what span(Z) adds to span(Q), Q orthonormal. Directions of Z that lie within span(Q), or
     /// within the others, up to rounding are dropped. `unit` is about as large as Z.
     ///
-    /// Z is projected; its columns are brought to length 1 and [`Apart`], W = X·R with R known from these transforms. Overlaps
+    /// Z is projected; its columns are brought to length 1 and made orthogonal by [`Svqb`], W = X·R with R known from these transforms. Overlaps
     /// with Q are measured, and taken out where they are more than rounding: (W − QH)T = WT − Q(HT), in the same sweep.
-    pub(crate) fn leave(&mut self, z: &Block, unit: f64, x: &mut Block) -> Result<Left, Error> {
+    pub(crate) fn orthogonalize(&mut self, z: &Block, unit: f64, x: &mut Block) -> Result<BlockQr, Error> {
         let unit = if unit.is_normal() { 2.0_f64.powi(unit.log2() as i32) } else { 1.0 };
         let (a, p) = (self.len(), z.p());
-        let (room, sight) = (z.d().saturating_sub(a), sight::<A>());
-        let Products { overlap: mut along, gram } = self.begin(z, unit);
+        let (room, precision) = (z.d().saturating_sub(a), precision_of::<A>());
+        let Products { overlap: mut h, gram } = self.begin(z, unit);
         let mut lengths = norms(&gram);
-        let mut seen = self.project(p, &along);
+        let mut seen = self.project(p, &h);
         if seen.largest_overlap() > VISIBLE {
-            along.add_assign(&seen.overlap);
+            h.add_assign(&seen.overlap);
             seen = self.project(p, &seen.overlap);
         }
-        let mut across = Mat::<f64>::identity(p, p);
+        let mut r = Mat::<f64>::identity(p, p);
         let mut taken_out_before = f64::INFINITY;
         for round in 0..ROUNDS {
             // Rotated columns descend in weight: where there is no room for all, the last ones go.
             let most = if round == 0 { p } else { room };
-            let apart = Apart::new(&seen.gram, &lengths, most, sight)?;
+            let svqb = Svqb::new(&seen.gram, &lengths, most, precision)?;
             // What does not shrink when it is taken out is the rounding of W itself.
             let overlap = seen.largest_overlap();
-            let overlaps = overlap > sight.harmless * sight.roundoff && overlap <= 0.5 * taken_out_before;
-            let straight = apart.lengthened.powi(2) <= STRAIGHT && !overlaps;
-            let last = straight || apart.turn.ncols() == 0 || round + 1 == ROUNDS;
+            let overlaps =
+                overlap > precision.harmless * precision.roundoff && overlap <= 0.5 * taken_out_before;
+            let orthogonal = svqb.stretch.powi(2) <= ORTHOGONAL && !overlaps;
+            let last = orthogonal || svqb.transform.ncols() == 0 || round + 1 == ROUNDS;
             if overlaps && !last {
-                along.add_assign(&seen.overlap * &across);
+                h.add_assign(&seen.overlap * &r);
             }
-            across = &apart.back * &across;
+            r = &svqb.inverse * &r;
             if last {
-                self.finish(&apart.turn, x);
+                self.finish(&svqb.transform, x);
                 break;
             }
             // What overlaps are left grow as the vectors do.
-            let measure = overlaps || apart.lengthened > sight.harmless;
-            taken_out_before = if overlaps && apart.lengthened <= 2.0 { overlap } else { f64::INFINITY };
-            let taken_out = overlaps.then(|| &seen.overlap * &apart.turn);
-            seen = self.turn(&apart.turn, taken_out.as_ref(), measure);
-            lengths = vec![1.0; apart.turn.ncols()];
+            let measure = overlaps || svqb.stretch > precision.harmless;
+            taken_out_before = if overlaps && svqb.stretch <= 2.0 { overlap } else { f64::INFINITY };
+            let taken_out = overlaps.then(|| &seen.overlap * &svqb.transform);
+            seen = self.transform(&svqb.transform, taken_out.as_ref(), measure);
+            lengths = vec![1.0; svqb.transform.ncols()];
         }
-        Ok(Left { along: along * faer::Scale(unit), across: across * faer::Scale(unit) })
+        Ok(BlockQr { h: h * faer::Scale(unit), r: r * faer::Scale(unit) })
     }
 }
 
@@ -77,9 +78,9 @@ impl Products {
     }
 }
 
-/// What arithmetic on numbers of type `A` can tell.
-fn sight<A: Arithmetic>() -> Sight {
-    if A::BYTES == 4 { Sight::SINGLE } else { Sight::DOUBLE }
+/// What a Gram matrix in numbers of type `A` can tell.
+fn precision_of<A: Arithmetic>() -> GramPrecision {
+    if A::BYTES == 4 { GramPrecision::SINGLE } else { GramPrecision::DOUBLE }
 }
 
 #[cfg(test)]
@@ -99,14 +100,14 @@ mod tests {
         if a.p() * b.p() == 0 { 0.0 } else { (gram - one).norm_max() }
     }
 
-    /// Z = Q·along + X·across, and [Q, X] is orthonormal, up to the rounding of the arithmetic.
+    /// Z = Q·h + X·r, and [Q, X] is orthonormal, up to the rounding of the arithmetic.
     fn check<A: Arithmetic>(q: &Block, z: &Block, unit: f64) -> Block {
-        let (d, roundoff) = (q.d(), sight::<A>().roundoff);
+        let (d, roundoff) = (q.d(), precision_of::<A>().roundoff);
         let mut basis = LongVectors::<A>::with_room(d, q.p());
         basis.append(q);
         let kept = basis.product(Mat::<f64>::identity(q.p(), q.p()).as_ref());
         let mut x = Block::zeros(d, 0);
-        let Left { along, across } = basis.leave(z, unit, &mut x).unwrap();
+        let BlockQr { h, r } = basis.orthogonalize(z, unit, &mut x).unwrap();
         // Dots of d products in sixteen partial sums, and what they may leave.
         let rounding = roundoff * (16.0 + (d as f64 / 16.0).sqrt());
         assert!(loss(&x, &x, true) <= 4.0 * rounding, "{d}: {:e}", loss(&x, &x, true));
@@ -114,9 +115,9 @@ mod tests {
         let (mut rest, length) = (z.clone(), z.norm());
         rest.values_mut()
             .iter_mut()
-            .zip(product(view(&kept), along.as_ref()).values())
-            .zip(product(view(&x), across.as_ref()).values())
-            .for_each(|((z, along), across)| *z -= along + across);
+            .zip(product(view(&kept), h.as_ref()).values())
+            .zip(product(view(&x), r.as_ref()).values())
+            .for_each(|((z, h), r)| *z -= h + r);
         assert!(rest.norm() <= 8.0 * rounding * length, "{d}: {:e}", rest.norm() / length);
         x
     }
