@@ -87,7 +87,7 @@ pub enum Integers<'py> {
     I64(PyReadonlyArray1<'py, i64>),
 }
 
-/// Who looks for NaN and infinities.
+/// When NaN and infinities are looked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum FiniteCheck {
     /// The column statistics of a fit, which read everything anyway.

@@ -179,7 +179,7 @@ impl Observer for Teller<'_> {
     }
 }
 
-/// Serves news until the worker is done; the first exception is kept, and nobody waits for the run's result any more.
+/// Serves news until the worker is done; the first exception is remembered, and the run is abandoned.
 fn listen(
     news: &Receiver<News>,
     callback: Option<&Py<PyAny>>,

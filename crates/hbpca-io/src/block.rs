@@ -62,7 +62,7 @@ impl Values {
         }
     }
 
-    /// Adds `more` at the end, without copying it when it comes first and nobody made room; f32 meeting f64 becomes f64.
+    /// Adds `more` at the end, without copying it when it comes first and no room was made; f32 meeting f64 becomes f64.
     pub(crate) fn append(&mut self, more: Self) {
         match (&mut *self, more) {
             (Self::F32(all), Self::F32(more)) if all.capacity() == 0 => *all = more,
@@ -74,7 +74,7 @@ impl Values {
                 if all.capacity() == 0 {
                     *self = Self::F64(more);
                 } else {
-                    // As much room as there was, because whoever made it knew how much will come.
+                    // As much room as there was, because the caller that made it knew how much will come.
                     let mut wide = Vec::with_capacity(all.capacity().max(all.len() + more.len()));
                     wide.extend(all.iter().copied().map(f64::from));
                     wide.extend_from_slice(&more);

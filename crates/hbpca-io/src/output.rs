@@ -17,7 +17,7 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
 /// Removes what every [`OutputFile`], and every folder, of this program has written so far: for signal handlers, right before the program ends.
 pub fn remove_unfinished() {
     for temporary in unfinished().drain(..) {
-        // The program is ending: a refusal helps nobody.
+        // The program is ending: a refusal helps no more.
         let _ = if temporary.is_dir() { fs::remove_dir_all(temporary) } else { fs::remove_file(temporary) };
     }
 }
@@ -106,7 +106,7 @@ impl OutputFile {
                     process.parse::<u32>().ok()
                 });
             if process.is_some_and(|process| !Path::new("/proc").join(process.to_string()).exists()) {
-                // Who may not remove it loses nothing but room.
+                // Where it cannot be removed nothing is lost but room.
                 let _ = fs::remove_file(entry.path());
             }
         }

@@ -202,7 +202,7 @@ pub fn recommendation(race: &Race) -> Vec<String> {
             race.target
         ));
         lines.push(format!(
-            "Where a pass is dear (data on disk or on other machines): {}, because {because}.",
+            "Where a pass is expensive (data on disk or on other machines): {}, because {because}.",
             name(fewest)
         ));
     }

@@ -140,7 +140,7 @@ fn momentum(args: &FitArgs) -> Result<MomentumChoice, Failure> {
     }
 }
 
-/// Refuses what no data could make right, so that nobody waits for a file to be read first.
+/// Refuses what no data could make right, before a file is read.
 fn check_before_reading(config: &FitConfig) -> Result<(), Failure> {
     let refused = |error: hbpca::Error| Failure::Usage(error.to_string());
     config.limits.check().map_err(refused)?;

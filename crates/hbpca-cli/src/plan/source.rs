@@ -69,7 +69,7 @@ impl Source {
         self.options.precision = precision;
     }
 
-    /// The input and the options, for those who read it themselves.
+    /// The input and the options, for commands that read it themselves.
     pub fn into_parts(self) -> (Input, ReadOptions) {
         (self.input, self.options)
     }

@@ -34,7 +34,7 @@ impl Streamed {
     pub fn announcement(&self, name: &str) -> String {
         let Self { rows, plan, memory } = self;
         let pool = if plan.pool_rows > 0 {
-            format!(", {} rows at hand for mini-batches", number::count(plan.pool_rows))
+            format!(", {} rows in memory for mini-batches", number::count(plan.pool_rows))
         } else {
             String::new()
         };

@@ -52,7 +52,7 @@ impl MappedNpy {
         Ok(Some(Self { name, number: element.number, map, header }))
     }
 
-    /// The matrix, borrowed from the map. Entries that are not finite are found by whoever first reads them
+    /// The matrix, borrowed from the map. Entries that are not finite are found by the first pass over them
     /// all, such as `hbpca::ColumnStatistics`.
     pub fn matrix(&self) -> Result<Matrix<'_>, ReadError> {
         let malformed = |message: String| ReadError::malformed(&self.name, message);

@@ -18,7 +18,7 @@ use crate::element::{Element, Number};
 use crate::npy::read_header;
 use crate::sparse::{ascends, sort_rows};
 
-/// Chunks before anybody cuts others.
+/// Chunks until others are cut.
 const DEFAULT_CHUNK: u64 = 8 << 20;
 /// Row starts looked at together while chunks are cut.
 const STARTS_AT_ONCE: usize = 1 << 16;

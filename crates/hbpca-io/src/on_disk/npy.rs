@@ -13,7 +13,7 @@ use crate::ReadError;
 use crate::element::Number;
 use crate::npy::read_header;
 
-/// Chunks before anybody cuts others.
+/// Chunks until others are cut.
 const DEFAULT_CHUNK: u64 = 8 << 20;
 
 /// The rows of one or several arrays, read by position.

@@ -78,7 +78,7 @@ impl PreparedAs {
     }
 }
 
-/// A data set of the paper that is not at hand.
+/// A data set of the paper that is missing.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MissingSpec {
@@ -88,7 +88,7 @@ pub struct MissingSpec {
     pub found: String,
 }
 
-/// Data sets at hand and missing.
+/// Data sets found and missing.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Catalogue {

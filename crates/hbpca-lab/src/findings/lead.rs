@@ -1,4 +1,4 @@
-//! Who is ahead, and by how much.
+//! Which contender is ahead, and by how much.
 
 use crate::race::{Lane, Race};
 

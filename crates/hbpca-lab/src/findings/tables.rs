@@ -148,7 +148,7 @@ pub fn table3(results: &Results) -> Table {
         let mut row = vec!["missing".to_owned()];
         row.extend(["–"; 4].map(String::from));
         row.extend(paper(&missing.paper));
-        row.push(format!("Not at hand; the public copy: {}.", missing.found));
+        row.push(format!("Not available; the public copy: {}.", missing.found));
         table.rows.push(row);
     }
     table

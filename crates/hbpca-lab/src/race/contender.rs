@@ -1,4 +1,4 @@
-//! Who runs: a solver, and where its momentum's λ₂ comes from.
+//! A contender: a solver, and where its momentum's λ₂ comes from.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,7 +23,7 @@ pub enum Lambda2 {
     /// Estimated from the iterates, at no cost.
     #[default]
     Adaptive,
-    /// The true value, which in practice nobody has.
+    /// The true value, which is not known in practice.
     Oracle,
 }
 

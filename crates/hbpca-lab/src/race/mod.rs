@@ -25,7 +25,7 @@ use crate::reference::Reference;
 /// One solver in a race.
 #[derive(Clone, Debug)]
 pub struct Lane {
-    /// Who ran.
+    /// The contender.
     pub contender: Contender,
     /// Whether the paper has it in this figure.
     pub extended: bool,

@@ -36,7 +36,7 @@ impl Clock {
 /// Everything a run depends on besides the data.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RunSpec {
-    /// Who runs.
+    /// The contender.
     pub contender: Contender,
     /// η, for solvers that have one.
     pub eta: Option<f64>,

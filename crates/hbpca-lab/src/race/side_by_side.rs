@@ -1,4 +1,4 @@
-//! Several jobs at once: runs whose seconds nobody will see.
+//! Several jobs at once: runs whose seconds are not shown.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -18,7 +18,7 @@ use crate::solver::{
     SolverKind, VrHbPower, VrPca, VrPowerM,
 };
 
-/// Passes that no run in memory needs: a user who allows fewer counts them.
+/// Passes that no run in memory needs. Where fewer are allowed, passes are meant to be few.
 const MANY_PASSES: f64 = 200.0;
 
 /// A solver and its sizes, for one number of components.
@@ -73,8 +73,8 @@ impl Plan {
         Self { solver, chosen_because: chosen_because.to_owned(), k: config.k, sizes }
     }
 
-    /// For a matrix in memory. An observer that wants every iterate is better served by vectors of C, and so is a user who counts
-    /// passes or brings a start.
+    /// For a matrix in memory. An observer that wants every iterate needs vectors of C, and so do a start that was given and a tight limit on
+    /// passes.
     pub(crate) fn in_memory(matrix: &Matrix<'_>, config: &FitConfig, iterates_wanted: bool) -> Self {
         let shape = Shape { n: matrix.n_rows(), d: matrix.n_cols() };
         let (solver, chosen_because) = match config.solver {

@@ -1,4 +1,4 @@
-//! Which instructions the processor at hand offers, asked once.
+//! Which instructions the processor offers, asked once.
 
 use std::sync::OnceLock;
 

@@ -227,7 +227,7 @@ pub(super) struct Products {
     pub(super) gram: Mat<f64>,
 }
 
-/// Every chunk has its own lock, which nobody waits for.
+/// Every chunk has its own lock, which no thread waits for.
 fn lock<T>(chunk: &Mutex<T>) -> MutexGuard<'_, T> {
     chunk.lock().unwrap_or_else(PoisonError::into_inner)
 }

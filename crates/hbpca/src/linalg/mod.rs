@@ -13,7 +13,7 @@ mod tridiagonal;
 pub(crate) use basis_storage::BasisStorage;
 pub(crate) use block_qr::BlockQr;
 pub(crate) use long::LongVectors;
-pub(crate) use orthonormal::{orthonormal_complement, random_complement};
+pub(crate) use orthonormal::{orthonormal_complement, random_complement, svqb_transform};
 pub(crate) use tall::Tall;
 pub(crate) use tridiagonal::Reduced;
 

@@ -107,6 +107,19 @@ impl Svqb {
     }
 }
 
+/// T with orthonormal WT, from WᵀW, and the least eigenvalue of WᵀW for columns of length 1. Directions that rounding could not tell
+/// from the others are lengthened as far as is safe, not dropped.
+pub(crate) fn svqb_transform(gram: &Mat<f64>) -> Result<(Mat<f64>, f64), Error> {
+    let p = gram.ncols();
+    let inverse = |x: f64| if x > 0.0 { 1.0 / x } else { 0.0 };
+    let scaling = Mat::from_fn(p, p, |i, j| if i == j { inverse(gram[(i, i)].sqrt()) } else { 0.0 });
+    let (values, vectors) = small_eigen(&(&scaling * gram * &scaling))?;
+    let floor = f64::EPSILON * values.first().copied().unwrap_or(0.0).max(f64::MIN_POSITIVE);
+    let least = values.last().copied().unwrap_or(1.0).max(floor);
+    let transform = scaling * Mat::from_fn(p, p, |i, j| vectors[(i, j)] / values[j].max(floor).sqrt());
+    Ok((transform, least))
+}
+
 /// Lengths of the columns of W, from WᵀW.
 pub(super) fn norms(gram: &Mat<f64>) -> Vec<f64> {
     (0..gram.ncols()).map(|c| gram[(c, c)].max(0.0).sqrt()).collect()

@@ -1,4 +1,4 @@
-//! Who wants to know what a run is doing: typed events, and observers that may stop it.
+//! What a run is doing, as typed events for observers, which may stop it.
 
 use std::fmt;
 use std::ops::ControlFlow;

@@ -1,6 +1,6 @@
 //! The momentum coefficient β of heavy ball iterations.
 //!
-//! The best β for step size η is (1 − η + ηλ₂)². Who knows λ₂ uses [`OracleMomentum`]; who does not, the free
+//! The best β for step size η is (1 − η + ηλ₂)². Where λ₂ is known, [`OracleMomentum`] uses it; where not, the free
 //! estimate of the paper's *Practical Considerations*, [`AdaptiveMomentum`].
 
 use std::fmt::Debug;

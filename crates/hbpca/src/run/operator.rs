@@ -1,4 +1,4 @@
-//! An operator that somebody else wrote.
+//! An operator that the caller wrote.
 
 use std::borrow::Cow;
 

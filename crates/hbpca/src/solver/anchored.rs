@@ -20,68 +20,41 @@
 //! Rayleigh–Ritz instead of hope. With one anchor (the last iterate), p = 1 and no Rayleigh–Ritz, lines 4–9 are lines 3–8 of
 //! `vr-hb-power`. Line 2 never loses ground: a noisy inner loop may cost a pass, never the answer. Where W adds nothing to Q, or too
 //! little for k vectors, line 1 adds random directions; where Q spans the whole space, it computes CQ anew.
-//! Choose it when a pass is dear: data on disk, data on other machines. Cost of a step: 1 + (m − 1)|S|/n passes.
+//! Choose it when a pass is expensive: data on disk, data on other machines. Cost of a step: 1 + (m − 1)|S|/n passes.
 
+mod batches;
+mod epoch_control;
+mod sizes;
+
+pub use sizes::AnchoredSizes;
+
+use batches::Batches;
+use epoch_control::EpochControl;
 use faer::Mat;
 
 use super::basis::RitzBasis;
 use super::{Pairs, Solver, StepParameters};
 use crate::linalg::{
     Tall, add_product, beside, gram, orthonormal_complement, product, project_out, random_complement,
-    small_eigen, view,
+    svqb_transform, view,
 };
 use crate::operator::{CovarianceOperator, Products};
 use crate::rounding::RoundingBound;
-use crate::{Archive, Block, Error, Replacement, Sampler};
+use crate::{Archive, Block, Error};
 
 /// Products with the start sample.
 const START_PRODUCTS: usize = 3;
 /// Length of the random part of every start vector.
 const RANDOM_PART: f64 = 0.1;
 
-/// Sizes of an anchored run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AnchoredSizes {
-    /// p, vectors iterated on.
-    pub block: usize,
-    /// a, anchors kept.
-    pub anchors: usize,
-    /// |S|, rows of a mini-batch.
-    pub batch: usize,
-    /// Rows of the start sample; 0 for a random start.
-    pub start_rows: usize,
-}
-
-impl AnchoredSizes {
-    /// Sizes that suit k components of n rows.
-    ///
-    /// A pass is counted by its rows, whatever p is, so that the block is generous; a start sample of at least 1,500 rows
-    /// (but a tenth of the data at most) is worth one to two passes; batches of 1 % are read in the shadow of a pass.
-    /// What each part buys is measured in `docs/design/0004-anchored.md`.
-    pub fn suiting(n: usize, k: usize) -> Self {
-        let block = (k + k / 2).max(40);
-        let start_rows = (n / 50).max(1500.min(n / 10));
-        Self { block, anchors: 4 * block, batch: n.div_ceil(100), start_rows }
-    }
-
-    /// The same without a start sample where the sample and the first look would read more than `max_passes`.
-    #[must_use]
-    pub fn within(self, max_passes: f64, n: usize) -> Self {
-        let passes = 1.0 + (START_PRODUCTS * self.start_rows) as f64 / n as f64;
-        Self { start_rows: if passes <= max_passes { self.start_rows } else { 0 }, ..self }
-    }
-}
-
 /// The k leading eigenvectors from anchors, mini-batches and Rayleigh–Ritz.
 #[derive(Debug)]
 pub struct Anchored {
     k: usize,
     sizes: AnchoredSizes,
-    inner: InnerLoop,
+    epoch: EpochControl,
     seed: u64,
-    sampler: Sampler,
-    /// Rows the sampler's numbers stand for, where only a pool is at hand.
-    pool: Option<Vec<usize>>,
+    batches: Batches,
     /// Q, CQ and the Ritz values θ.
     basis: RitzBasis,
     /// New directions for the next look: W_m and the residuals of the k best Ritz pairs.
@@ -91,38 +64,6 @@ pub struct Anchored {
     images: Block,
     residual: f64,
     steps: u64,
-}
-
-/// Length m and step of the inner loop, adapted like the radius of a trust region: measured progress against predicted.
-///
-/// The step is kept free of the data's scale as τ = η/(1 − η)·θ₁.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct InnerLoop {
-    m: usize,
-    tau: f64,
-    /// m at most.
-    longest: usize,
-}
-
-impl InnerLoop {
-    const FIRST: Self = Self { m: 3, tau: 0.5, longest: 9 };
-
-    fn eta(self, theta: f64) -> f64 {
-        if theta > 0.0 { self.tau / (self.tau + theta) } else { 0.5 }
-    }
-
-    /// After an epoch that was to shrink the residual by `predicted` and shrank it by `measured` (factors below 1): less
-    /// than a quarter of the predicted digits means that noise rules, three quarters that there is room.
-    fn adapted(self, predicted: f64, measured: f64) -> Self {
-        let share = measured.ln() / predicted.min(0.999).ln();
-        if share < 0.25 {
-            Self { m: (self.m / 2).max(1), tau: self.tau / 2.0, ..self }
-        } else if share > 0.75 {
-            Self { m: (self.m + 1).min(self.longest), tau: (self.tau * 1.5).min(4.0), ..self }
-        } else {
-            self
-        }
-    }
 }
 
 impl Anchored {
@@ -148,10 +89,9 @@ impl Anchored {
         Ok(Self {
             k,
             sizes,
-            inner: InnerLoop::FIRST,
+            epoch: EpochControl::FIRST,
             seed,
-            sampler: Sampler::new(n, sizes.batch, Replacement::Without, seed)?,
-            pool: None,
+            batches: Batches::new(n, sizes.batch, seed)?,
             basis: RitzBasis::empty(d),
             w,
             started: false,
@@ -165,37 +105,26 @@ impl Anchored {
     /// At most m steps from look to look; with m = 1 there is line 4 alone and no mini-batch.
     #[must_use]
     pub fn with_longest_epoch(mut self, m: usize) -> Self {
-        self.inner = InnerLoop { m: self.inner.m.min(m.max(1)), longest: m.max(1), ..self.inner };
+        self.epoch = EpochControl { m: self.epoch.m.min(m.max(1)), longest: m.max(1), ..self.epoch };
         self
     }
 
-    /// Draws the start sample and the mini-batches from these rows alone, ascending: what is at hand when the rest is on
-    /// disk.
+    /// Draws the start sample and the mini-batches from these rows alone, ascending.
     pub fn with_pool(mut self, pool: Vec<usize>) -> Result<Self, Error> {
-        let batch = self.sizes.batch.min(pool.len());
-        self.sampler = Sampler::new(pool.len(), batch, Replacement::Without, self.seed)?;
-        self.sizes = AnchoredSizes { batch, start_rows: self.sizes.start_rows.min(pool.len()), ..self.sizes };
-        self.pool = Some(pool);
+        self.batches = Batches::within(pool, self.sizes.batch, self.seed)?;
         Ok(self)
     }
 
-    /// Leading directions of a sample of rows, from a block Krylov space of the sample's own covariance, beside those that were
-    /// given.
-    fn sample_start(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
+    /// W ← leading directions of a sample of rows, from a block Krylov space of the sample's own covariance, beside those that
+    /// were given.
+    fn start(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         if self.w.p() > 0 && self.sizes.start_rows == 0 {
-            return Ok(()); // no rows to spare: what was given must do
+            return Ok(()); // no rows to spare: the start that was given must do
         }
         let (d, p) = (operator.dim(), self.sizes.block);
         let random = random_complement(Tall::empty(d).view(), p, self.seed)?;
         let mut x = random.clone();
-        let none_resident = operator.resident_rows().is_some_and(<[usize]>::is_empty);
-        if self.sizes.start_rows > 0 && !none_resident {
-            let n_rows = operator.n_rows();
-            let pool = operator.resident_rows().or(self.pool.as_deref());
-            let n = pool.map_or(n_rows, <[usize]>::len);
-            let count = self.sizes.start_rows.min(n);
-            let drawn = Sampler::new(n, count, Replacement::Without, self.seed)?.draw().to_vec();
-            let rows = pooled(pool, &drawn);
+        if let Some(rows) = self.batches.sample(self.sizes.start_rows, operator)? {
             let (mut sample, mut z) = (RitzBasis::empty(d), Block::zeros(d, p));
             sample.reserve((START_PRODUCTS * p).min(d));
             for _ in 0..START_PRODUCTS {
@@ -229,11 +158,11 @@ impl Anchored {
         let mut g = Block::zeros(w.d(), w.p());
         // 5
         for _ in 1..m {
-            let Some(rows) = self.draw(operator) else { break };
+            let Some(rows) = self.batches.draw(operator) else { break };
             let mut remainder = w.clone();
-            let along = project_out(&mut remainder, self.basis.q.view()); // 6
+            let coefficients = project_out(&mut remainder, self.basis.q.view()); // 6
             operator.apply_batch(&rows, &remainder, &mut g)?;
-            add_product(&mut g, self.basis.cq.view(), along.as_ref(), 1.0); // 7
+            add_product(&mut g, self.basis.cq.view(), coefficients.as_ref(), 1.0); // 7
             for ((before, w), g) in before.values_mut().iter_mut().zip(w.values()).zip(g.values()) {
                 *before = 2.0 * ((1.0 - eta) * w + eta * g) - beta * *before; // 8
             }
@@ -243,36 +172,44 @@ impl Anchored {
         Ok(w)
     }
 
-    /// The next mini-batch: from the resident rows of the operator, else from the pool, else from all rows. Nothing where
-    /// an operator that keeps rows in memory has none yet.
-    fn draw(&mut self, operator: &mut dyn CovarianceOperator) -> Option<Vec<usize>> {
-        let pool = operator.resident_rows().or(self.pool.as_deref());
-        if let Some(pool) = pool {
-            if pool.is_empty() {
-                return None;
-            }
-            self.sampler.resize(pool.len(), self.sizes.batch.min(pool.len()));
+    /// X ← orth(W − QQᵀW), filled up at random where nothing is new, or too little for k vectors: the anchors then span an
+    /// invariant subspace. Empty where they span the whole space.
+    fn new_directions(&mut self) -> Result<Block, Error> {
+        let w = std::mem::replace(&mut self.w, Block::zeros(0, 0));
+        let x = orthonormal_complement(w, self.basis.q.view())?;
+        if x.p() > 0 && self.basis.len() + x.p() >= self.k {
+            return Ok(x);
         }
-        Some(pooled(pool, self.sampler.draw()).into_owned())
+        let mut known = self.basis.q.clone();
+        known.append(&x);
+        let fill = random_complement(known.view(), self.sizes.block, self.seed ^ self.steps)?;
+        Ok(beside(&x, &fill))
+    }
+
+    /// Z ← CX, and Rayleigh–Ritz on [Q, X].
+    fn widen(&mut self, mut x: Block, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
+        // Anchors, a block, and the residuals of the k pairs beside it.
+        self.basis.reserve((self.sizes.anchors + self.sizes.block + self.k).min(x.d()));
+        let mut z = Block::zeros(x.d(), x.p());
+        let rounding = match operator.first_pass() {
+            Some(first) => first.first_image(&mut x, &mut z)?, // 1
+            None => operator.apply(&x, &mut z)?,               // 1
+        };
+        self.basis.append(&x, &z, rounding) // 2
+    }
+
+    /// θ_{i+1}, 0 where the basis has no so many.
+    fn theta(&self, i: usize) -> f64 {
+        self.basis.theta.get(i).copied().unwrap_or(0.0)
     }
 
     /// η and β of the next inner loop.
     fn step_and_momentum(&self) -> (f64, f64) {
-        let eta = self.inner.eta(self.basis.theta.first().copied().unwrap_or(0.0));
-        let next = self.basis.theta.get(self.sizes.block).copied().unwrap_or(0.0);
-        (eta, (1.0 - eta + eta * next).powi(2))
+        let eta = self.epoch.eta(self.theta(0));
+        (eta, (1.0 - eta + eta * self.theta(self.sizes.block)).powi(2))
     }
 
-    /// What m noiseless heavy ball steps make of the k-th residual: 1/cosh(m·arcosh x), x the ratio of the growth of
-    /// component k to that of component p + 1.
-    fn predicted(&self) -> f64 {
-        let (eta, beta) = self.step_and_momentum();
-        let last = self.basis.theta.get(self.k - 1).copied().unwrap_or(0.0);
-        let ratio = (1.0 - eta + eta * last) / beta.sqrt();
-        if ratio > 1.0 { 1.0 / (self.inner.m as f64 * ratio.acosh()).cosh() } else { 1.0 }
-    }
-
-    /// ‖CW − WΘ‖_F of the k best Ritz pairs, and the residuals themselves.
+    /// CW − WΘ of the k best Ritz pairs.
     fn residuals(&self) -> Block {
         let theta = Mat::from_fn(self.k, self.k, |i, j| if i == j { self.basis.theta[i] } else { 0.0 });
         let mut residuals = self.images.clone();
@@ -281,24 +218,10 @@ impl Anchored {
     }
 }
 
-/// The rows of a pool that `drawn` numbers, or `drawn` itself where there is no pool.
-fn pooled<'a>(pool: Option<&[usize]>, drawn: &'a [usize]) -> std::borrow::Cow<'a, [usize]> {
-    match pool {
-        None => drawn.into(),
-        Some(pool) => drawn.iter().map(|&i| pool[i]).collect(),
-    }
-}
-
 /// Orthonormalises W_{t+1} and applies the same transform to W_t; for one vector this is the paper's scaling scheme. Weak
 /// directions are not dropped but brought up, so that W_t can follow.
 fn orthonormalize_pair(w: &mut Block, before: &mut Block) -> Result<(), Error> {
-    let inverse = |x: f64| if x > 0.0 { 1.0 / x } else { 0.0 };
-    let p = w.p();
-    let g = gram(view(w), view(w));
-    let scaled = Mat::from_fn(p, p, |i, j| if i == j { inverse(g[(i, i)].sqrt()) } else { 0.0 });
-    let (values, vectors) = small_eigen(&(&scaled * &g * &scaled))?;
-    let floor = f64::EPSILON * values.first().copied().unwrap_or(0.0).max(f64::MIN_POSITIVE);
-    let transform = scaled * Mat::from_fn(p, p, |i, j| vectors[(i, j)] / values[j].max(floor).sqrt());
+    let (transform, _) = svqb_transform(&gram(view(w), view(w)))?;
     *w = product(view(w), transform.as_ref());
     *before = product(view(before), transform.as_ref());
     Ok(())
@@ -315,36 +238,23 @@ impl Solver for Anchored {
 
     fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         if !self.started {
-            self.sample_start(operator)?;
+            self.start(operator)?;
             self.started = true;
         }
-        let w = std::mem::replace(&mut self.w, Block::zeros(0, 0));
-        let mut x = orthonormal_complement(w, self.basis.q.view())?; // 1
-        if x.p() == 0 || self.basis.len() + x.p() < self.k {
-            // Nothing new, or too little for k vectors (an invariant subspace): random directions find the rest.
-            let mut known = self.basis.q.clone();
-            known.append(&x);
-            let fill = random_complement(known.view(), self.sizes.block, self.seed ^ self.steps)?;
-            x = beside(&x, &fill);
-        }
+        let x = self.new_directions()?; // 1
         if x.p() == 0 {
             self.basis.refresh(operator)?; // the anchors span the whole space: only fresher images can help
         } else {
-            // Anchors, a block, and the residuals of the k pairs beside it.
-            self.basis.reserve((self.sizes.anchors + self.sizes.block + self.k).min(x.d()));
-            let mut z = Block::zeros(x.d(), x.p());
-            let rounding = match operator.first_pass() {
-                Some(first) => first.first_image(&mut x, &mut z)?, // 1
-                None => operator.apply(&x, &mut z)?,               // 1
-            };
-            self.basis.append(&x, &z, rounding)?; // 2
+            self.widen(x, operator)?;
         }
         (self.vectors, self.images) = self.basis.best(self.k);
         super::sort_descending(&mut self.vectors, &mut self.images);
         let before = self.residual;
         self.residual = self.residuals().norm();
         if before.is_finite() && before > 0.0 {
-            self.inner = self.inner.adapted(self.predicted(), self.residual / before); // 3
+            let (eta, beta) = self.step_and_momentum();
+            let predicted = self.epoch.predicted(eta, beta, self.theta(self.k - 1));
+            self.epoch = self.epoch.adapted(predicted, self.residual / before); // 3
         }
         Ok(())
     }
@@ -359,14 +269,14 @@ impl Solver for Anchored {
         let residuals = self.residuals();
         self.basis.compress(self.sizes.anchors); // 2
         let (eta, beta) = self.step_and_momentum();
-        let w = self.inner_loop(operator, self.inner.m, eta, beta)?;
+        let w = self.inner_loop(operator, self.epoch.m, eta, beta)?;
         // The exact residuals ride along: even where all samples mislead, the pass makes a gradient step.
         self.w = beside(&residuals, &w); // 10
         Ok(())
     }
 
     fn passes_ahead(&self, n_rows: usize) -> f64 {
-        1.0 + (self.inner.m - 1) as f64 * self.sizes.batch as f64 / n_rows as f64
+        1.0 + (self.epoch.m - 1) as f64 * self.batches.size as f64 / n_rows as f64
     }
 
     fn parameters(&self) -> StepParameters {
@@ -383,13 +293,13 @@ impl Solver for Anchored {
         archive.check("basis", self.basis.len() >= self.k, "has fewer vectors than components are sought")?;
         archive.block("vectors", &mut self.vectors)?;
         archive.block("images", &mut self.images)?;
-        archive.size("m", &mut self.inner.m)?;
-        archive.check("m", (1..=self.inner.longest).contains(&self.inner.m), "is no length of an epoch")?;
-        archive.number("tau", &mut self.inner.tau)?;
+        archive.size("m", &mut self.epoch.m)?;
+        archive.check("m", (1..=self.epoch.longest).contains(&self.epoch.m), "is no length of an epoch")?;
+        archive.number("tau", &mut self.epoch.tau)?;
         archive.number("residual", &mut self.residual)?;
         archive.count("steps", &mut self.steps)?;
         archive.flag("started", &mut self.started)?;
-        archive.part("sampler", |archive| self.sampler.archive(archive))
+        archive.part("sampler", |archive| self.batches.archive(archive))
     }
 }
 
@@ -399,7 +309,7 @@ mod tests {
     use crate::operator::Covariance;
     use crate::policy::{FixedMomentum, Start};
     use crate::solver::{Epoch, VrHbPower};
-    use crate::{Dense, Matrix, Preprocessing};
+    use crate::{Dense, Matrix, Preprocessing, Replacement, Sampler};
 
     /// Makes w the only anchor.
     fn anchor_at(anchored: &mut Anchored, operator: &mut dyn CovarianceOperator, w: &Block) {

@@ -11,7 +11,7 @@ use crate::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SolverKind {
-    /// The cheapest of `covariance`, `krylov` and `anchored` for the data at hand.
+    /// The cheapest of `covariance`, `krylov` and `anchored` for the data.
     Auto,
     /// Form C in one pass, dense eigen-solve.
     Covariance,

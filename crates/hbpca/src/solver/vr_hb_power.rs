@@ -18,7 +18,7 @@
 //! Considerations*: β = (1 − η + ηλ₂)², where λ₂ is given or estimated anew after every line 1. Deviations: the first epoch, which has no
 //! estimate yet, takes λ₂ = 0; where w_{t+1} vanished or left the range of f64, w_t stands in for it. w̃ₛ has length 1 because of
 //! line 8, so that the divisions by ‖w₀‖² fall away.
-//! Choose it when passes are dear and a mini-batch says much: a small η makes any batch size converge, a large batch with a
+//! Choose it when passes are expensive and a mini-batch says much: a small η makes any batch size converge, a large batch with a
 //! large η accelerates. Cost of a step: 1 + (m − 1)|S|/n passes.
 
 use super::iterate::Iterate;

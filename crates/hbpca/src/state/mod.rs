@@ -64,7 +64,7 @@ impl State {
         Ok(state)
     }
 
-    /// Gives the numbers back to the one who walks over them.
+    /// Gives the numbers back, by the same walk.
     pub fn restore(&self, walk: impl FnOnce(&mut Archive<'_>) -> Result<(), Error>) -> Result<(), Error> {
         walk(&mut Archive::restoring(self))
     }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::Matrix;
 
-/// Rows that nobody reads.
+/// Rows that are never read.
 struct Claimed {
     n: usize,
     d: usize,

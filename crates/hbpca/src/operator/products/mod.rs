@@ -1,4 +1,4 @@
-//! Products with C: what solvers call. Everything follows from the one primitive, and nobody can override it.
+//! Products with C: what solvers call. Everything follows from the one primitive and cannot be overridden.
 
 pub(super) mod row_gram;
 pub(super) mod sum;

@@ -1,4 +1,4 @@
-//! The other side of compressed rows: G = (1/n)AAᵀ has the eigenvalues of C, and vectors as long as there are rows.
+//! The row Gram matrix G = (1/n)AAᵀ of compressed rows has the eigenvalues of C, and vectors as long as there are rows.
 //!
 //! ```text
 //! V ← AᵀU = D⁻¹[Σ √w x uᵀ − μsᵀ],  s = Σ √w u        a walk over the rows that adds
@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Rows are read twice where C reads them once, but each of the two walks does half the work. What comes out needs no merging, and
-//! whoever keeps many such vectors keeps shorter ones.
+//! a solver that stores many such vectors stores shorter ones.
 
 use rayon::prelude::*;
 

@@ -101,7 +101,7 @@ impl<'a> Operand<'a> {
             }
             &**c
         });
-        // One of the two is empty: who changes precision gives the memory of the other back.
+        // One of the two is empty: a change of precision gives the memory of the other back.
         use_for(scaled, if map.scale().is_some() && !round { v.len() } else { 0 });
         use_for(rounded, if round { v.len() } else { 0 });
         divide(map, v, p, scaled);

@@ -17,11 +17,9 @@
 //! size times that of a dot. R⁻¹ stretches all p errors together by at most ‖R⁻¹‖, which is computed.
 //! Where guesses are so far off that ‖R⁻¹‖ > 4 the images are thrown away and computed in a pass of their own.
 
-use faer::Mat;
-
 use super::{GatheredStatistics, MOST_MERGES, Streamed};
 use crate::columns::{ColumnStatistics, RowMap};
-use crate::linalg::{gram, product, small_eigen, view};
+use crate::linalg::{gram, product, svqb_transform, view};
 use crate::operator::products::sum::unscale;
 use crate::operator::{Precision, Products};
 use crate::rounding::{RoundingBound, rounding_of_sum};
@@ -135,22 +133,13 @@ impl Offsets {
 
 /// Makes the columns of X orthonormal and transforms Z alike; returns ‖R⁻¹‖ of X = QR, columns of X brought to length 1 first.
 fn orthonormalize(x: &mut Block, z: &mut Block) -> Result<f64, Error> {
-    let mut stretch = 1.0;
-    for round in 0..2 {
+    let mut stretch = None;
+    for _ in 0..2 {
         // The second round removes what the first leaves: its own rounding times the condition of X.
-        let p = x.p();
-        let g = gram(view(x), view(x));
-        let inverse = |value: f64| if value > 0.0 { 1.0 / value } else { 0.0 };
-        let scaled = Mat::from_fn(p, p, |i, j| if i == j { inverse(g[(i, i)].sqrt()) } else { 0.0 });
-        let (values, vectors) = small_eigen(&(&scaled * &g * &scaled))?;
-        let least = values.last().copied().unwrap_or(1.0).max(f64::EPSILON);
-        if round == 0 {
-            stretch = 1.0 / least.sqrt();
-        }
-        let transform =
-            scaled * Mat::from_fn(p, p, |i, j| vectors[(i, j)] / values[j].max(f64::EPSILON).sqrt());
+        let (transform, least) = svqb_transform(&gram(view(x), view(x)))?;
+        stretch.get_or_insert(1.0 / least.sqrt());
         *x = product(view(x), transform.as_ref());
         *z = product(view(z), transform.as_ref());
     }
-    Ok(stretch)
+    Ok(stretch.unwrap_or(1.0))
 }

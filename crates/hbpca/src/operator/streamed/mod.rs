@@ -44,13 +44,13 @@ pub struct Streamed<'s> {
     preprocessing: Preprocessing,
     columns: Columns,
     pool: Pool,
-    /// Whether rows are dense f32, for which there is cheaper arithmetic; known after the first chunk.
+    /// Whether rows are dense f32, which can be multiplied in single precision; known after the first chunk.
     single: bool,
     work: Work,
     precision: PrecisionChoice,
     passes: u64,
     statistics_passes: u64,
-    /// The map and the rows' weight, for those who wait for them.
+    /// The map and the rows' weight, for observers that wait for them.
     found: Arc<OnceLock<(RowMap, f64)>>,
 }
 

@@ -11,7 +11,7 @@ use rand_chacha::rand_core::SeedableRng;
 use crate::Error;
 use crate::matrix::{Csr, Dense, Matrix, Real, below};
 
-/// Rows at hand.
+/// Resident rows.
 #[derive(Debug)]
 pub(super) struct Pool {
     /// r: rows that a full pass leaves behind.
@@ -48,12 +48,12 @@ impl Pool {
         Self { size, seed, rows: Vec::new(), matrix: None, growing: None }
     }
 
-    /// The numbers of the rows at hand.
+    /// The numbers of the resident rows.
     pub(super) fn rows(&self) -> &[usize] {
         &self.rows
     }
 
-    /// The rows at hand.
+    /// The resident rows.
     pub(super) fn matrix(&self) -> Option<&Matrix<'static>> {
         self.matrix.as_ref()
     }
@@ -63,7 +63,7 @@ impl Pool {
         self.size
     }
 
-    /// Empties the pool, to be filled by `count` rows that somebody else chose.
+    /// Empties the pool, to be filled by `count` rows that the caller chose.
     pub(super) fn begin_sample(&mut self, count: usize) {
         self.begin_pass(0, count);
         if let Some(growing) = &mut self.growing {
