@@ -95,8 +95,7 @@ impl Data<'_> {
             Self::InMemory { matrix, weights } => {
                 Ok(config.run().weights(weights).observers(observers).cancelled_by(cancel).fit(matrix)?)
             }
-            Self::OnDisk { mut rows, memory } => {
-                rows.cut(config.plan_streamed(&rows, memory)?.chunk_bytes)?;
+            Self::OnDisk { rows, memory } => {
                 Ok(config.run().observers(observers).cancelled_by(cancel).fit_streamed(rows, memory)?)
             }
         }

@@ -149,7 +149,7 @@ fn from_disk(
         .observers(observers)
         .cancelled_by(&cancel)
         .checkpoints(checkpoints)
-        .fit_streamed(metered, memory)
+        .fit_planned(metered, plan.clone())
         .map_err(|error| refused(&error, &name))?;
     drop(running);
     let about = About {

@@ -25,8 +25,7 @@ impl Streamed {
         name: &str,
     ) -> Result<Self, Failure> {
         let refused = |error: hbpca::Error| Failure::refused(&error, name);
-        let plan = config.plan_streamed(&rows, memory).map_err(refused)?;
-        rows.cut(plan.chunk_bytes)?;
+        let plan = config.plan_streamed(&mut rows, memory).map_err(refused)?;
         Ok(Self { rows, plan, memory })
     }
 

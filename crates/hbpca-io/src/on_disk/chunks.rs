@@ -1,15 +1,11 @@
-//! A chunk folder read part by part: its parts are the chunks.
+//! A chunk folder read part by part: its parts are the chunks, since a checksum is of a whole part.
 
 use hbpca::RowChunks;
 
 use super::OnDisk;
-use crate::{ChunkFolder, ReadError};
+use crate::ChunkFolder;
 
 impl OnDisk for ChunkFolder {
-    fn cut(&mut self, _bytes: u64) -> Result<(), ReadError> {
-        Ok(()) // a checksum is of a whole part
-    }
-
     /// A part is read whole, for its checksum, and decoded beside its bytes.
     fn chunk_memory(&self) -> u64 {
         2 * self.largest_part()

@@ -76,7 +76,7 @@ impl CsrOnDisk {
             return Err(ReadError::malformed(&parts[0].file.name, "there are no rows or no columns").into());
         }
         let mut rows = Self { parts, number, n, d, nnz, starts: Vec::new(), chunk_memory: 0 };
-        rows.cut(DEFAULT_CHUNK)?;
+        rows.cut_chunks(DEFAULT_CHUNK)?;
         Ok(rows)
     }
 
@@ -259,7 +259,44 @@ fn read_text(zip: &mut ZipArchive<BufReader<File>>, text: &mut [u8]) -> usize {
     text.iter_mut().zip(letters).map(|(to, letter)| *to = letter).count()
 }
 
+impl CsrOnDisk {
+    /// Cuts chunks of at most `bytes` bytes; looks at all row starts once.
+    fn cut_chunks(&mut self, bytes: u64) -> Result<(), ReadError> {
+        let entry = self.entry_memory();
+        let mut starts = Vec::new();
+        let mut largest = 0;
+        for part in &mut self.parts {
+            let mut chunk = 0;
+            starts.push(part.first_row);
+            for from in (0..part.n_rows).step_by(STARTS_AT_ONCE) {
+                let rows = from..part.n_rows.min(from + STARTS_AT_ONCE);
+                let row_starts = part.row_starts(rows.clone())?;
+                for (row, pair) in rows.zip(row_starts.windows(2)) {
+                    let memory = (pair[1] - pair[0]) * entry + 8;
+                    if chunk > 0 && chunk + memory > bytes {
+                        starts.push(part.first_row + row);
+                        chunk = 0;
+                    }
+                    chunk += memory;
+                    largest = largest.max(chunk);
+                }
+            }
+            if part.n_rows == 0 {
+                starts.pop();
+            }
+        }
+        starts.push(self.n);
+        starts.shrink_to_fit();
+        (self.starts, self.chunk_memory) = (starts, largest);
+        Ok(())
+    }
+}
+
 impl RowChunks for CsrOnDisk {
+    fn cut(&mut self, bytes: u64) -> Result<(), Error> {
+        self.cut_chunks(bytes).map_err(failed)
+    }
+
     fn n_rows(&self) -> usize {
         self.n
     }
@@ -295,37 +332,6 @@ impl RowChunks for CsrOnDisk {
 }
 
 impl OnDisk for CsrOnDisk {
-    /// Looks at all row starts once.
-    fn cut(&mut self, bytes: u64) -> Result<(), ReadError> {
-        let entry = self.entry_memory();
-        let mut starts = Vec::new();
-        let mut largest = 0;
-        for part in &mut self.parts {
-            let mut chunk = 0;
-            starts.push(part.first_row);
-            for from in (0..part.n_rows).step_by(STARTS_AT_ONCE) {
-                let rows = from..part.n_rows.min(from + STARTS_AT_ONCE);
-                let row_starts = part.row_starts(rows.clone())?;
-                for (row, pair) in rows.zip(row_starts.windows(2)) {
-                    let memory = (pair[1] - pair[0]) * entry + 8;
-                    if chunk > 0 && chunk + memory > bytes {
-                        starts.push(part.first_row + row);
-                        chunk = 0;
-                    }
-                    chunk += memory;
-                    largest = largest.max(chunk);
-                }
-            }
-            if part.n_rows == 0 {
-                starts.pop();
-            }
-        }
-        starts.push(self.n);
-        starts.shrink_to_fit();
-        (self.starts, self.chunk_memory) = (starts, largest);
-        Ok(())
-    }
-
     fn chunk_memory(&self) -> u64 {
         // Row starts and wide column numbers pass through memory of their own.
         2 * self.chunk_memory

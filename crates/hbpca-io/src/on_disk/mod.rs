@@ -24,11 +24,8 @@ use csr::CsrOnDisk;
 use npy::NpyOnDisk;
 pub use place::{Place, place};
 
-/// Rows on disk whose chunks can be cut anew.
+/// Rows on disk.
 pub trait OnDisk: RowChunks {
-    /// Cuts chunks of at most `bytes` bytes of memory, but of at least one row. Storage whose chunks are fixed leaves them.
-    fn cut(&mut self, bytes: u64) -> Result<(), ReadError>;
-
     /// Bytes of memory of the largest chunk.
     fn chunk_memory(&self) -> u64;
 
@@ -180,6 +177,9 @@ impl RowChunks for Box<dyn OnDisk> {
     }
     fn bytes(&self) -> u64 {
         (**self).bytes()
+    }
+    fn cut(&mut self, bytes: u64) -> Result<(), Error> {
+        (**self).cut(bytes)
     }
     fn starts(&self) -> &[usize] {
         (**self).starts()

@@ -75,7 +75,7 @@ impl NpyOnDisk {
             return Err(ReadError::malformed(&parts[0].file.name, "there are no rows or no columns").into());
         }
         let mut rows = Self { parts, number, n, d, starts: Vec::new() };
-        rows.cut(DEFAULT_CHUNK)?;
+        rows.cut_chunks(DEFAULT_CHUNK);
         Ok(rows)
     }
 
@@ -118,7 +118,25 @@ impl NpyOnDisk {
     }
 }
 
+impl NpyOnDisk {
+    /// Cuts chunks of at most `bytes` bytes.
+    fn cut_chunks(&mut self, bytes: u64) {
+        let rows = usize::try_from(bytes / self.row_bytes()).unwrap_or(usize::MAX).max(1);
+        self.starts.clear();
+        for part in &self.parts {
+            self.starts.extend((0..part.n_rows).step_by(rows).map(|row| part.first_row + row));
+        }
+        self.starts.push(self.n);
+        self.starts.shrink_to_fit();
+    }
+}
+
 impl RowChunks for NpyOnDisk {
+    fn cut(&mut self, bytes: u64) -> Result<(), Error> {
+        self.cut_chunks(bytes);
+        Ok(())
+    }
+
     fn n_rows(&self) -> usize {
         self.n
     }
@@ -153,17 +171,6 @@ impl RowChunks for NpyOnDisk {
 }
 
 impl OnDisk for NpyOnDisk {
-    fn cut(&mut self, bytes: u64) -> Result<(), ReadError> {
-        let rows = usize::try_from(bytes / self.row_bytes()).unwrap_or(usize::MAX).max(1);
-        self.starts.clear();
-        for part in &self.parts {
-            self.starts.extend((0..part.n_rows).step_by(rows).map(|row| part.first_row + row));
-        }
-        self.starts.push(self.n);
-        self.starts.shrink_to_fit();
-        Ok(())
-    }
-
     fn chunk_memory(&self) -> u64 {
         let longest = self.starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
         longest as u64 * self.row_bytes()

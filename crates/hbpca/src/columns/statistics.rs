@@ -1,7 +1,7 @@
 //! Mean, variance, minimum and maximum of every column in one stable pass.
 //!
-//! E\[x²\] − E\[x\]² loses everything when the mean is large against the spread. Here every short run of rows
-//! (dense) or chunk of rows (sparse) keeps the sum of squared *deviations* M₂ from its own mean, and two such
+//! E\[x²\] − E\[x\]² loses everything when the mean is large against the spread. Here every few rows (dense)
+//! or chunk of rows (sparse) have a sum of squared *deviations* M₂ from its own mean, and two such
 //! summaries merge exactly (Chan, Golub & LeVeque 1983):
 //!
 //! ```text

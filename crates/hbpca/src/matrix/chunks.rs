@@ -25,6 +25,11 @@ pub trait RowChunks: Send {
     /// Bytes of one pass.
     fn bytes(&self) -> u64;
 
+    /// Cuts chunks of at most `bytes` bytes of memory, but of at least one row. Storage whose chunks are fixed leaves them.
+    fn cut(&mut self, _bytes: u64) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Chunk i holds rows `starts[i]..starts[i + 1]`; the first number is 0, the last is n.
     fn starts(&self) -> &[usize];
 

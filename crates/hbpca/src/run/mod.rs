@@ -9,7 +9,7 @@ use std::num::NonZero;
 
 use crate::cancel::CancelToken;
 use crate::checkpoint::{Checkpoints, Session};
-use crate::choose::{Plan, StepSize, sample_rows};
+use crate::choose::{Plan, StepSize, StreamPlan, sample_rows};
 use crate::config::FitConfig;
 use crate::matrix::{Matrix, RowChunks};
 use crate::observe::{Event, Observer, Record};
@@ -176,12 +176,14 @@ impl<'a> Run<'a> {
     }
 
     /// Fits rows that are read from disk in every pass, in at most `memory` bytes. There are no weights for these.
-    ///
-    /// [`FitConfig::plan_streamed`] tells beforehand what this will cost, and how large chunks should be.
-    pub fn fit_streamed(self, rows: impl RowChunks, memory: u64) -> Result<Fit, Error> {
+    pub fn fit_streamed(self, mut rows: impl RowChunks, memory: u64) -> Result<Fit, Error> {
+        let plan = self.config.plan_streamed(&mut rows, memory)?;
+        self.fit_planned(rows, plan)
+    }
+
+    /// The same for rows that a [plan](FitConfig::plan_streamed) was made for, which tells what this will cost.
+    pub fn fit_planned(self, mut rows: impl RowChunks, plan: StreamPlan) -> Result<Fit, Error> {
         let Self { config, mut observers, cancel, checkpoints, .. } = self;
-        let mut rows = rows;
-        let plan = config.plan_for_chunks_of(&rows, memory)?;
         let checkpoints = on_disk::with_fingerprint(checkpoints, &mut rows, &plan)?;
         let session = Session::new(config, checkpoints)?;
         config.on_threads(plan.threads, || {

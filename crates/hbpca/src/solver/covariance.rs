@@ -1,11 +1,11 @@
 //! Form C once, then a dense symmetric eigen-solve.
 //!
 //! ```text
-//! 1  C ← (1/n)Σ aₗaₗᵀ                               one full pass; Ĉ = C + E in cheaper arithmetic, where the tolerance has room for E
+//! 1  C ← (1/n)Σ aₗaₗᵀ                               one full pass; Ĉ = C + E in single precision, where the tolerance has room for E
 //! 2  C = UΛUᵀ                                       where k ≪ d, only its leading part
 //! 3  W ← the k leading columns of U, images CW
-//! 4  of Ĉ: measure EW, or Rayleigh–Ritz with CW     one more pass, in full arithmetic
-//! 5  if that misses the tolerance: from 1, in full arithmetic
+//! 4  of Ĉ: measure EW, or Rayleigh–Ritz with CW     one more pass, in double precision
+//! 5  if that misses the tolerance: from 1, in double precision
 //!    dense data of fewer rows than columns, instead of all that:
 //! 6  AAᵀ = UΛUᵀ;  W ← orth(AᵀU_k);  Rayleigh–Ritz with CW      n×n; three passes
 //! ```
@@ -34,11 +34,11 @@ use crate::operator::{CovarianceOperator, Precision, Products, RowSpectrum};
 use crate::rounding::rounding_of_sum;
 use crate::{Archive, Block, Error};
 
-/// The least tolerance for which C is formed in cheaper arithmetic: what f32 leaves of an eigenvector is rarely below its own unit.
+/// The least tolerance for which C is formed in single precision: what f32 leaves of an eigenvector is rarely below its own unit.
 const LEAST_SINGLE_TOL: f64 = f32::EPSILON as f64;
 /// How much of the tolerance the decomposition of C may use up, and rounding of which nothing but a bound is known.
 const SHARE_OF_TOL: f64 = 0.01;
-/// Passes of an attempt in cheaper arithmetic that fails: C, what it is worth, and C again.
+/// Passes of an attempt in single precision that fails: C, what it is worth, and C again.
 const PASSES_OF_ATTEMPT: f64 = 3.0;
 
 /// The k leading eigenvectors from C itself.
@@ -57,9 +57,9 @@ pub struct CovarianceSolver {
     tol: f64,
     /// Seed of the probes.
     seed: u64,
-    /// Whether the next look tries the operator's cheaper arithmetic.
+    /// Whether the next look tries single precision.
     single: bool,
-    /// Whether the pairs are those of a C in cheaper arithmetic, with measured rounding.
+    /// Whether the pairs are those of a C in single precision, with measured rounding.
     measured: bool,
 }
 
@@ -83,18 +83,18 @@ impl CovarianceSolver {
         })
     }
 
-    /// Decomposes AAᵀ of wide data, and tries cheaper arithmetic, only where that may read so much.
+    /// Decomposes AAᵀ of wide data, and tries single precision, only where that may read so much.
     #[must_use]
     pub fn within(self, max_passes: f64) -> Self {
         Self { max_passes, ..self }
     }
 
-    /// Whether limits have room for an attempt in cheaper arithmetic, and k of d columns leave a gain after measuring it.
+    /// Whether limits have room for an attempt in single precision, and k of d columns leave a gain after measuring it.
     pub(crate) fn tries_single(d: usize, k: usize, tol: f64, max_passes: f64) -> bool {
         tol >= LEAST_SINGLE_TOL && max_passes >= PASSES_OF_ATTEMPT && gains_from_single(d, k)
     }
 
-    /// Residuals of `tol`·θ₁ are enough: tries the operator's cheaper arithmetic first where it can be hoped to reach that; `seed`
+    /// Residuals of `tol`·θ₁ are enough: tries single precision first where it can be hoped to reach that; `seed`
     /// is that of the probes which then measure its rounding.
     #[must_use]
     pub fn aiming_at(self, tol: f64, seed: u64) -> Self {
@@ -164,7 +164,7 @@ impl CovarianceSolver {
         Ok(())
     }
 
-    /// How far the images are from CW, measured in a pass in full arithmetic.
+    /// How far the images are from CW, measured in a pass in double precision.
     fn measure(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         let (d, k, trace) = (operator.dim(), self.k, operator.total_variance());
         let mut exact = Block::zeros(d, k.min(PROBES));
@@ -256,7 +256,7 @@ impl Solver for CovarianceSolver {
         Pairs { vectors: &self.vectors, images: &self.images, image_error: self.image_error, next: self.next }
     }
 
-    /// Asked for more than the last look gave: full arithmetic.
+    /// Asked for more than the last look gave: double precision.
     fn step(&mut self, _operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         self.single = false; // 5
         Ok(())

@@ -114,13 +114,11 @@ impl StreamPlan {
 }
 
 impl FitConfig {
-    /// Plans a fit of rows on disk within `memory` bytes. The chunks of `rows` need not be cut as the plan wants yet.
-    pub fn plan_streamed(&self, rows: &dyn RowChunks, memory: u64) -> Result<StreamPlan, Error> {
-        self.plan_with_chunks(rows, memory, None)
-    }
-
-    /// Plans for the chunks as `rows` has them.
-    pub(crate) fn plan_for_chunks_of(&self, rows: &dyn RowChunks, memory: u64) -> Result<StreamPlan, Error> {
+    /// Plans a fit of rows on disk within `memory` bytes, and cuts their chunks accordingly. A storage may cut them otherwise than it
+    /// was asked to: the plan is for the chunks that there are.
+    pub fn plan_streamed(&self, rows: &mut dyn RowChunks, memory: u64) -> Result<StreamPlan, Error> {
+        let chunk_bytes = self.plan_with_chunks(rows, memory, None)?.chunk_bytes;
+        rows.cut(chunk_bytes)?;
         let longest = rows.starts().windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0) as u64;
         let row = rows.bytes() / rows.n_rows().max(1) as u64;
         self.plan_with_chunks(rows, memory, Some(longest * row.max(1)))

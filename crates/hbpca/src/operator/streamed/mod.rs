@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! full pass     chunks in order, read ahead by a thread of their own; Σ within a chunk as in memory, then chunk after chunk
-//! batch         rows of the pool from memory; other rows from the source, in runs that follow each other
+//! batch         rows of the pool from memory; other rows from the source, in ranges of rows
 //! pool          every full pass leaves a fresh uniform sample of rows behind
 //! statistics    from the first full pass, which multiplies at the same time (`fold.rs`)
 //! ```
