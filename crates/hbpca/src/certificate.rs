@@ -15,7 +15,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::linalg::{column_dots, gram_of_blocks, residual_norms};
+use crate::linalg::{column_dots, gram, residual_norms};
 use crate::operator::{CovarianceOperator, Products};
 use crate::{Archive, Block, Error};
 
@@ -253,7 +253,7 @@ pub(crate) fn ritz_values(vectors: &Block, images: &Block) -> Vec<f64> {
 
 /// ‖WᵀW − I‖_F.
 fn orthonormality_loss(w: &Block) -> f64 {
-    let gram = gram_of_blocks(w, w);
+    let gram = gram(w, w);
     (gram - faer::Mat::<f64>::identity(w.p(), w.p())).norm_l2()
 }
 

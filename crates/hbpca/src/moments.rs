@@ -204,7 +204,7 @@ impl CovarianceOperator for Remembered {
             let advice = "of rows that come in chunks only the covariance is kept: multiply by all of them";
             return Err(Error::parameter("rows", "a batch", advice));
         };
-        *out = product_with(view(&self.c), view(product.v));
+        *out = product_with(&self.c, view(product.v));
         out.scale(self.n as f64);
         Ok(RoundingBound::new(self.rounding * self.trace))
     }

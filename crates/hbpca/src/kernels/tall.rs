@@ -1,12 +1,12 @@
-//! Products of vectors that lie one after another, over a piece of their coordinates: QᵀW and W + QH.
+//! Products of vectors that lie one after another, over a chunk of their coordinates: QᵀW and W + QH.
 //!
-//! The lanes of a register are neighbouring coordinates of one vector, so that nothing is packed or transposed. A piece is
-//! short enough for the second-level cache, and its sums are gathered in the arithmetic's own numbers.
+//! The lanes of a register are neighbouring coordinates of one vector, so that nothing is packed or transposed. A chunk is
+//! short enough for the second-level cache, and its sums are gathered in numbers of the same precision.
 
 use super::Level;
 use super::lanes::{Arithmetic, Kernel, Lanes};
 
-/// Pieces have a multiple of so many coordinates: whole registers at every level.
+/// Chunks have a multiple of so many coordinates: whole registers at every level.
 pub(crate) const REGISTERS_FULL: usize = 16;
 
 /// `out` ← QᵀW, a×p row-major, for a vectors Q and p vectors W of `rows` coordinates each.

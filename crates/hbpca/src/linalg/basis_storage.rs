@@ -2,15 +2,15 @@
 
 use faer::MatRef;
 
-use super::{BlockQr, LongVectors};
+use super::{BlockQr, TallBasis};
 use crate::rounding::SINGLE;
 use crate::{Archive, Block, Error};
 
 /// A basis in f32, half the memory and half the time, or in f64.
 #[derive(Clone, Debug)]
 pub(crate) enum BasisStorage {
-    Single(LongVectors<f32>),
-    Double(LongVectors<f64>),
+    Single(TallBasis<f32>),
+    Double(TallBasis<f64>),
 }
 
 /// The same for either.
@@ -27,9 +27,9 @@ impl BasisStorage {
     /// No vectors yet, and room for some.
     pub(crate) fn with_room(d: usize, room: usize, single: bool) -> Self {
         if single {
-            Self::Single(LongVectors::with_room(d, room))
+            Self::Single(TallBasis::with_room(d, room))
         } else {
-            Self::Double(LongVectors::with_room(d, room))
+            Self::Double(TallBasis::with_room(d, room))
         }
     }
 
@@ -66,7 +66,7 @@ impl BasisStorage {
         either!(self, vectors => vectors.product(s))
     }
 
-    /// See [`LongVectors::orthogonalize`].
+    /// See [`TallBasis::orthogonalize`].
     pub(crate) fn orthogonalize(&mut self, z: &Block, unit: f64, x: &mut Block) -> Result<BlockQr, Error> {
         either!(self, vectors => vectors.orthogonalize(z, unit, x))
     }
@@ -80,15 +80,9 @@ impl BasisStorage {
     pub(crate) fn archive(&mut self, name: &str, d: usize, archive: &mut Archive<'_>) -> Result<(), Error> {
         let mut single = self.is_single();
         archive.flag("single", &mut single)?;
-        let mut columns = self.to_columns();
-        archive.columns_of(name, d, &mut columns)?;
         if archive.is_restoring() {
-            *self = if single {
-                Self::Single(LongVectors::from_columns(d, &columns))
-            } else {
-                Self::Double(LongVectors::from_columns(d, &columns))
-            };
+            *self = Self::with_room(d, 0, single);
         }
-        Ok(())
+        either!(self, vectors => vectors.archive(name, archive))
     }
 }

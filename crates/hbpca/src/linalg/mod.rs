@@ -5,20 +5,17 @@
 
 mod basis_storage;
 mod block_qr;
-mod long;
 mod orthonormal;
-mod tall;
+mod tall_basis;
 mod tridiagonal;
 
 pub(crate) use basis_storage::BasisStorage;
 pub(crate) use block_qr::BlockQr;
-pub(crate) use long::LongVectors;
 pub(crate) use orthonormal::{orthonormal_complement, random_complement, svqb_transform};
-pub(crate) use tall::Tall;
+pub(crate) use tall_basis::TallBasis;
 pub(crate) use tridiagonal::Reduced;
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatMut, MatRef, Par, Side};
+use faer::{Mat, MatRef, Side};
 use rayon::prelude::*;
 
 use crate::kernels::narrow;
@@ -34,29 +31,7 @@ pub(crate) fn view(block: &Block) -> MatRef<'_, f64> {
 }
 
 /// AᵀB, p×q.
-pub(crate) fn gram(a: MatRef<'_, f64>, b: MatRef<'_, f64>) -> Mat<f64> {
-    let (d, p, q) = (a.nrows(), a.ncols(), b.ncols());
-    let n_chunks = d.div_ceil(CHUNK);
-    let mut total = Mat::zeros(p, q);
-    if p == 0 || q == 0 {
-        return total;
-    }
-    let mut partials = vec![Mat::<f64>::zeros(p, q); rayon::current_num_threads().min(n_chunks)];
-    ordered::for_each_chunk(
-        n_chunks,
-        &mut partials,
-        |i, partial| {
-            let rows = i * CHUNK..d.min((i + 1) * CHUNK);
-            let (a, b) = (a.subrows(rows.start, rows.len()), b.subrows(rows.start, rows.len()));
-            matmul(partial.as_mut(), Accum::Replace, a.transpose(), b, 1.0, Par::Seq);
-        },
-        |_, partial| total += &*partial,
-    );
-    total
-}
-
-/// AᵀB of two blocks.
-pub(crate) fn gram_of_blocks(a: &Block, b: &Block) -> Mat<f64> {
+pub(crate) fn gram(a: &Block, b: &Block) -> Mat<f64> {
     let (d, p, q) = (a.d(), a.p(), b.p());
     let n_chunks = d.div_ceil(CHUNK);
     let mut total = vec![0.0; p * q];
@@ -83,30 +58,9 @@ pub(crate) fn rounding_of_gram(d: usize) -> f64 {
 }
 
 /// A·H, d×r, for a small p×r matrix H.
-pub(crate) fn product(a: MatRef<'_, f64>, h: MatRef<'_, f64>) -> Block {
-    let mut out = Block::zeros(a.nrows(), h.ncols());
-    add_product(&mut out, a, h, 1.0);
-    out
-}
-
-/// W ← W + αA·H for a small matrix H.
-pub(crate) fn add_product(w: &mut Block, a: MatRef<'_, f64>, h: MatRef<'_, f64>, alpha: f64) {
-    let r = w.p();
-    if a.ncols() == 0 || r == 0 {
-        return;
-    }
-    let chunks = w.values_mut().par_chunks_mut(CHUNK * r).enumerate();
-    chunks.for_each(|(i, w)| {
-        let rows = w.len() / r;
-        let w = MatMut::from_row_major_slice_mut(w, rows, r);
-        matmul(w, Accum::Add, a.subrows(i * CHUNK, rows), h, alpha, Par::Seq);
-    });
-}
-
-/// A·H for a block A.
-pub(crate) fn product_of_block(a: &Block, h: MatRef<'_, f64>) -> Block {
+pub(crate) fn product(a: &Block, h: MatRef<'_, f64>) -> Block {
     let mut out = Block::zeros(a.d(), h.ncols());
-    add_product_of_block(&mut out, a, h, 1.0);
+    add_product(&mut out, a, h, 1.0);
     out
 }
 
@@ -123,8 +77,8 @@ pub(crate) fn rotate_block(w: &mut Block, h: MatRef<'_, f64>) {
     });
 }
 
-/// W ← W + αA·H for a block A.
-pub(crate) fn add_product_of_block(w: &mut Block, a: &Block, h: MatRef<'_, f64>, alpha: f64) {
+/// W ← W + αA·H.
+pub(crate) fn add_product(w: &mut Block, a: &Block, h: MatRef<'_, f64>, alpha: f64) {
     let (p, r) = (a.p(), w.p());
     if p == 0 || r == 0 {
         return;
@@ -182,13 +136,6 @@ fn over_rows<'b>(
         );
     }
     total
-}
-
-/// W ← (I − QQᵀ)W, once; returns QᵀW.
-pub(crate) fn project_out(w: &mut Block, q: MatRef<'_, f64>) -> Mat<f64> {
-    let h = gram(q, view(w));
-    add_product(w, q, h.as_ref(), -1.0);
-    h
 }
 
 /// Eigenvalues, descending, and eigenvectors of a small symmetric matrix.

@@ -1,8 +1,8 @@
 //! Orthonormal bases of what vectors add to a space.
 
-use faer::{Mat, MatRef};
+use faer::Mat;
 
-use super::{gram_of_blocks, product_of_block, project_out, rotate_block, small_eigen};
+use super::{TallBasis, gram, product, rotate_block, small_eigen};
 use crate::matrix::random_filling;
 use crate::{Block, Error};
 
@@ -15,8 +15,8 @@ pub(super) const ROUNDS: usize = 8;
 /// Each round projects, and brings columns to length 1 and makes them orthogonal by [`Svqb`]: directions a billion times weaker than others survive.
 /// What a round leaves of an overlap is rounding times the factor by which it stretch what was left of a column; rounds go
 /// on while that is not small, and project only where the overlap with Q is concerned. One or two nearly always do.
-pub(crate) fn orthonormal_complement(mut w: Block, q: MatRef<'_, f64>) -> Result<Block, Error> {
-    let room = w.d().saturating_sub(q.ncols());
+pub(crate) fn orthonormal_complement(mut w: Block, q: &TallBasis<f64>) -> Result<Block, Error> {
+    let room = w.d().saturating_sub(q.len());
     let mut lengths = column_norms(&w);
     if let Some(unit) = extreme_unit(&w, &lengths) {
         w.values_mut().iter_mut().for_each(|x| *x /= unit);
@@ -25,16 +25,16 @@ pub(crate) fn orthonormal_complement(mut w: Block, q: MatRef<'_, f64>) -> Result
     let mut project = true;
     for round in 0..ROUNDS {
         if project {
-            project_out(&mut w, q);
+            q.project_out(&mut w);
         }
         // Rotated columns descend in weight: where there is no room for all, the last ones go.
         let most = if round == 0 { w.p() } else { room };
-        let svqb = Svqb::new(&gram_of_blocks(&w, &w), &lengths, most, GramPrecision::DOUBLE)?;
+        let svqb = Svqb::new(&gram(&w, &w), &lengths, most, GramPrecision::DOUBLE)?;
         let r = svqb.transform.ncols();
         if r == w.p() {
             rotate_block(&mut w, svqb.transform.as_ref());
         } else {
-            w = product_of_block(&w, svqb.transform.as_ref());
+            w = product(&w, svqb.transform.as_ref());
         }
         project = svqb.shrink * svqb.stretch > GramPrecision::DOUBLE.harmless;
         if r == 0 || (!project && svqb.stretch.powi(2) <= GramPrecision::DOUBLE.harmless) {
@@ -137,23 +137,23 @@ fn extreme_unit(w: &Block, lengths: &[f64]) -> Option<f64> {
 }
 
 /// `p` random orthonormal directions orthogonal to Q, fewer where the space has no more room.
-pub(crate) fn random_complement(q: MatRef<'_, f64>, p: usize, seed: u64) -> Result<Block, Error> {
-    let d = q.nrows();
-    let p = p.min(d.saturating_sub(q.ncols()));
+pub(crate) fn random_complement(q: &TallBasis<f64>, p: usize, seed: u64) -> Result<Block, Error> {
+    let d = q.dim();
+    let p = p.min(d.saturating_sub(q.len()));
     let values = random_filling(seed, d * p);
     orthonormal_complement(Block::from_values(d, p, values)?, q)
 }
 
 /// Length of every column.
 fn column_norms(w: &Block) -> Vec<f64> {
-    let g = gram_of_blocks(w, w);
+    let g = gram(w, w);
     (0..w.p()).map(|c| g[(c, c)].sqrt()).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::{Tall, beside, gram, product, view};
+    use crate::linalg::{add_product, beside, view};
     use crate::matrix::random_direction;
 
     fn random(d: usize, p: usize, seed: u64) -> Block {
@@ -161,21 +161,21 @@ mod tests {
     }
 
     fn complement(w: Block, q: &Block) -> Block {
-        orthonormal_complement(w, view(q)).unwrap()
+        orthonormal_complement(w, &TallBasis::of(q)).unwrap()
     }
 
     fn loss(q: &Block) -> f64 {
-        (gram(view(q), view(q)) - Mat::<f64>::identity(q.p(), q.p())).norm_max()
+        (gram(q, q) - Mat::<f64>::identity(q.p(), q.p())).norm_max()
     }
 
     #[test]
     fn complements_are_orthonormal_even_when_nearly_dependent() {
         for (d, p, a) in [(10, 3, 0), (100, 8, 5), (5000, 16, 40)] {
-            let q = random_complement(Tall::empty(d).view(), a, 1).unwrap();
+            let q = random_complement(&TallBasis::with_room(d, 0), a, 1).unwrap();
             // Columns that agree with each other and with span(Q) to 1e-9.
             let mut w = random(d, p, 2);
             let (first, noise) = (w.column(0), random(d, p, 3));
-            let near = product(view(&q), view(&random(a, p, 4)));
+            let near = product(&q, view(&random(a, p, 4)));
             for j in 0..d {
                 for c in 1..p {
                     let at = j * p + c;
@@ -184,14 +184,14 @@ mod tests {
             }
             let x = complement(w, &q);
             assert_eq!(x.p(), p, "{d} {p} {a}");
-            assert!(loss(&x) < 1e-14 && gram(view(&q), view(&x)).norm_max() < 1e-14, "{:e}", loss(&x));
+            assert!(loss(&x) < 1e-14 && gram(&q, &x).norm_max() < 1e-14, "{:e}", loss(&x));
         }
     }
 
     #[test]
     fn vanishing_directions_are_dropped() {
-        let q = random_complement(Tall::empty(50).view(), 10, 1).unwrap();
-        let inside = product(view(&q), view(&random(10, 4, 2)));
+        let q = random_complement(&TallBasis::with_room(50, 0), 10, 1).unwrap();
+        let inside = product(&q, view(&random(10, 4, 2)));
         assert_eq!(complement(inside.clone(), &q).p(), 0);
         let fresh = random(50, 2, 3);
         let w = beside(&beside(&inside, &fresh), &fresh);
@@ -201,29 +201,29 @@ mod tests {
 
     #[test]
     fn a_full_space_has_no_complement() {
-        let q = random_complement(Tall::empty(6).view(), 6, 1).unwrap();
+        let q = random_complement(&TallBasis::with_room(6, 0), 6, 1).unwrap();
         assert_eq!(q.p(), 6);
         assert_eq!(complement(random(6, 3, 9), &q).p(), 0);
-        assert_eq!(random_complement(view(&q), 2, 3).unwrap().p(), 0);
+        assert_eq!(random_complement(&TallBasis::of(&q), 2, 3).unwrap().p(), 0);
     }
 
     #[test]
     fn vectors_of_any_length_have_a_complement() {
-        let q = random_complement(Tall::empty(50).view(), 4, 1).unwrap();
+        let q = random_complement(&TallBasis::with_room(50, 0), 4, 1).unwrap();
         for scale in [1e-300, 1e-170, 1.0, 1e170, 1e300] {
             let mut w = random(50, 3, 2);
             w.scale(scale);
-            let x = orthonormal_complement(w.clone(), view(&q)).unwrap();
+            let x = orthonormal_complement(w.clone(), &TallBasis::of(&q)).unwrap();
             assert_eq!(x.p(), 3, "{scale:e}");
-            assert!(loss(&x) < 1e-14 && gram(view(&q), view(&x)).norm_max() < 1e-14);
+            assert!(loss(&x) < 1e-14 && gram(&q, &x).norm_max() < 1e-14);
             // W = Q·QᵀW + X·XᵀW.
             let mut left = w.clone();
             left.scale(1.0 / scale);
-            let along = gram(view(&q), view(&left));
+            let inside = gram(&q, &left);
             let mut rest = left.clone();
-            crate::linalg::add_product(&mut rest, view(&q), along.as_ref(), -1.0);
-            let across = gram(view(&x), view(&left));
-            crate::linalg::add_product(&mut rest, view(&x), across.as_ref(), -1.0);
+            add_product(&mut rest, &q, inside.as_ref(), -1.0);
+            let outside = gram(&x, &left);
+            add_product(&mut rest, &x, outside.as_ref(), -1.0);
             assert!(rest.norm() < 1e-14 * left.norm(), "{scale:e}: {:e}", rest.norm());
         }
     }

@@ -267,7 +267,7 @@ impl Factors {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::{gram_of_blocks, product_of_block, residual_norms, small_eigen};
+    use crate::linalg::{gram, product, residual_norms, small_eigen};
 
     /// Leading pairs against the definition, against a full decomposition, and T's own count.
     fn check(c: &Block, k: usize) {
@@ -282,11 +282,11 @@ mod tests {
         for (value, exact) in values.iter().zip(&exact) {
             assert!((value - exact).abs() <= rounding, "{value} {exact}");
         }
-        let images = product_of_block(c, view(&vectors));
+        let images = product(c, view(&vectors));
         for residual in residual_norms(&vectors, &images, &values[..k]) {
             assert!(residual <= rounding + PASSABLE * f64::EPSILON * norm, "{residual:e} {norm}");
         }
-        let gram = gram_of_blocks(&vectors, &vectors);
+        let gram = gram(&vectors, &vectors);
         for i in 0..k {
             for j in 0..k {
                 let expected = if i == j { 1.0 } else { 0.0 };

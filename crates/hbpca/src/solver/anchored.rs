@@ -35,8 +35,7 @@ use faer::Mat;
 use super::basis::RitzBasis;
 use super::{Pairs, Solver, StepParameters};
 use crate::linalg::{
-    Tall, add_product, beside, gram, orthonormal_complement, product, project_out, random_complement,
-    svqb_transform, view,
+    TallBasis, add_product, beside, gram, orthonormal_complement, product, random_complement, svqb_transform,
 };
 use crate::operator::{CovarianceOperator, Products};
 use crate::rounding::RoundingBound;
@@ -83,7 +82,7 @@ impl Anchored {
             None => Block::zeros(d, 0),
             Some(start) => {
                 super::check_start(start, d)?;
-                orthonormal_complement(start.clone(), Tall::empty(d).view())?
+                orthonormal_complement(start.clone(), &TallBasis::with_room(d, 0))?
             }
         };
         Ok(Self {
@@ -122,7 +121,7 @@ impl Anchored {
             return Ok(()); // no rows to spare: the start that was given must do
         }
         let (d, p) = (operator.dim(), self.sizes.block);
-        let random = random_complement(Tall::empty(d).view(), p, self.seed)?;
+        let random = random_complement(&TallBasis::with_room(d, 0), p, self.seed)?;
         let mut x = random.clone();
         if let Some(rows) = self.batches.sample(self.sizes.start_rows, operator)? {
             let (mut sample, mut z) = (RitzBasis::empty(d), Block::zeros(d, p));
@@ -130,7 +129,7 @@ impl Anchored {
             for _ in 0..START_PRODUCTS {
                 operator.apply_batch(&rows, &x, &mut z)?;
                 sample.append(&x, &z, RoundingBound::default())?;
-                x = orthonormal_complement(z.clone(), sample.q.view())?;
+                x = orthonormal_complement(z.clone(), &sample.q)?;
                 if x.p() == 0 {
                     break;
                 }
@@ -160,9 +159,9 @@ impl Anchored {
         for _ in 1..m {
             let Some(rows) = self.batches.draw(operator) else { break };
             let mut remainder = w.clone();
-            let coefficients = project_out(&mut remainder, self.basis.q.view()); // 6
+            let coefficients = self.basis.q.project_out(&mut remainder); // 6
             operator.apply_batch(&rows, &remainder, &mut g)?;
-            add_product(&mut g, self.basis.cq.view(), coefficients.as_ref(), 1.0); // 7
+            self.basis.cq.add_product_to(&mut g, coefficients.as_ref()); // 7
             for ((before, w), g) in before.values_mut().iter_mut().zip(w.values()).zip(g.values()) {
                 *before = 2.0 * ((1.0 - eta) * w + eta * g) - beta * *before; // 8
             }
@@ -176,13 +175,13 @@ impl Anchored {
     /// invariant subspace. Empty where they span the whole space.
     fn new_directions(&mut self) -> Result<Block, Error> {
         let w = std::mem::replace(&mut self.w, Block::zeros(0, 0));
-        let x = orthonormal_complement(w, self.basis.q.view())?;
+        let x = orthonormal_complement(w, &self.basis.q)?;
         if x.p() > 0 && self.basis.len() + x.p() >= self.k {
             return Ok(x);
         }
         let mut known = self.basis.q.clone();
         known.append(&x);
-        let fill = random_complement(known.view(), self.sizes.block, self.seed ^ self.steps)?;
+        let fill = random_complement(&known, self.sizes.block, self.seed ^ self.steps)?;
         Ok(beside(&x, &fill))
     }
 
@@ -213,7 +212,7 @@ impl Anchored {
     fn residuals(&self) -> Block {
         let theta = Mat::from_fn(self.k, self.k, |i, j| if i == j { self.basis.theta[i] } else { 0.0 });
         let mut residuals = self.images.clone();
-        add_product(&mut residuals, view(&self.vectors), theta.as_ref(), -1.0);
+        add_product(&mut residuals, &self.vectors, theta.as_ref(), -1.0);
         residuals
     }
 }
@@ -221,9 +220,9 @@ impl Anchored {
 /// Orthonormalises W_{t+1} and applies the same transform to W_t; for one vector this is the paper's scaling scheme. Weak
 /// directions are not dropped but brought up, so that W_t can follow.
 fn orthonormalize_pair(w: &mut Block, before: &mut Block) -> Result<(), Error> {
-    let (transform, _) = svqb_transform(&gram(view(w), view(w)))?;
-    *w = product(view(w), transform.as_ref());
-    *before = product(view(before), transform.as_ref());
+    let (transform, _) = svqb_transform(&gram(w, w))?;
+    *w = product(w, transform.as_ref());
+    *before = product(before, transform.as_ref());
     Ok(())
 }
 

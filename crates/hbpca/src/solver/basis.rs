@@ -13,7 +13,7 @@
 
 use faer::{Mat, MatRef};
 
-use crate::linalg::{Tall, gram, product, small_eigen, view};
+use crate::linalg::{TallBasis, gram, small_eigen};
 use crate::operator::{CovarianceOperator, Products};
 use crate::rounding::{RoundingBound, rounding_of_sum};
 use crate::{Archive, Block, Error};
@@ -22,9 +22,9 @@ use crate::{Archive, Block, Error};
 #[derive(Clone, Debug)]
 pub(super) struct RitzBasis {
     /// Q: d×a, orthonormal.
-    pub(super) q: Tall,
+    pub(super) q: TallBasis<f64>,
     /// CQ: d×a.
-    pub(super) cq: Tall,
+    pub(super) cq: TallBasis<f64>,
     /// H = QᵀCQ, a×a.
     h: Mat<f64>,
     /// ‖fl(CQ) − CQ‖ from above; squares of it would leave the range of f64 for data in extreme units.
@@ -37,8 +37,8 @@ pub(super) struct RitzBasis {
 impl RitzBasis {
     pub(super) fn empty(d: usize) -> Self {
         Self {
-            q: Tall::empty(d),
-            cq: Tall::empty(d),
+            q: TallBasis::with_room(d, 0),
+            cq: TallBasis::with_room(d, 0),
             h: Mat::zeros(0, 0),
             error: 0.0,
             theta: Vec::new(),
@@ -65,7 +65,7 @@ impl RitzBasis {
         image_rounding: RoundingBound,
     ) -> Result<(), Error> {
         let (a, p) = (self.len(), x.p());
-        let (cross, corner) = (gram(self.q.view(), view(z)), gram(view(x), view(z)));
+        let (cross, corner) = (self.q.gram(z), gram(x, z));
         let h = Mat::from_fn(a + p, a + p, |i, j| match (i < a, j < a) {
             (true, true) => self.h[(i, j)],
             (true, false) => cross[(i, j - a)],
@@ -83,7 +83,7 @@ impl RitzBasis {
     /// The `count` best Ritz vectors and their images.
     pub(super) fn best(&self, count: usize) -> (Block, Block) {
         let s = self.coefficients(count);
-        (product(self.q.view(), s), product(self.cq.view(), s))
+        (self.q.product(s), self.cq.product(s))
     }
 
     /// S_count: the coefficients of the `count` best Ritz vectors.
@@ -115,7 +115,7 @@ impl RitzBasis {
     pub(super) fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
         self.q.archive("q", archive)?;
         self.cq.archive("cq", archive)?;
-        let (d, a) = (self.q.view().nrows(), self.len());
+        let (d, a) = (self.q.dim(), self.len());
         archive.check("q", a <= d, "has more vectors than coordinates")?;
         archive.check("cq", self.cq.len() == a, "has not one image for each vector")?;
         archive.matrix("h", a, a, &mut self.h)?;

@@ -28,7 +28,7 @@ use super::{Pairs, ResidualEstimate, Solver};
 use crate::block::largest;
 use crate::certificate::{Next, ritz_values};
 use crate::linalg::{
-    Reduced, beside, gram_of_blocks, product_of_block, random_complement, residual_norms, small_eigen, view,
+    Reduced, TallBasis, beside, gram, product, random_complement, residual_norms, small_eigen, view,
 };
 use crate::operator::{CovarianceOperator, Precision, Products, RowSpectrum};
 use crate::rounding::rounding_of_sum;
@@ -113,12 +113,12 @@ impl CovarianceSolver {
     /// Wide data: the space of the eigenvectors came from AAᵀ, and one more look gives their images.
     fn take(&mut self, found: &RowSpectrum, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         let (k, d) = (self.k, operator.dim());
-        let fill = random_complement(view(&found.vectors), k - found.vectors.p(), 0)?; // of eigenvalue zero
+        let fill = random_complement(&TallBasis::of(&found.vectors), k - found.vectors.p(), 0)?; // of eigenvalue zero
         let basis = beside(&found.vectors, &fill);
         let rounding = operator.apply(&basis, &mut self.images)?;
-        let (_, rotation) = small_eigen(&gram_of_blocks(&basis, &self.images))?;
-        self.vectors = product_of_block(&basis, rotation.as_ref());
-        self.images = product_of_block(&self.images, rotation.as_ref());
+        let (_, rotation) = small_eigen(&gram(&basis, &self.images))?;
+        self.vectors = product(&basis, rotation.as_ref());
+        self.images = product(&self.images, rotation.as_ref());
         super::sort_descending(&mut self.vectors, &mut self.images);
         self.passes = RowSpectrum::PASSES + 1;
         self.image_error = rounding.of_image();
@@ -170,9 +170,9 @@ impl CovarianceSolver {
         let mut exact = Block::zeros(d, k.min(PROBES));
         if k <= PROBES {
             let rounding = operator.apply(&self.vectors, &mut exact)?;
-            let (_, rotation) = small_eigen(&gram_of_blocks(&self.vectors, &exact))?;
-            self.vectors = product_of_block(&self.vectors, rotation.as_ref());
-            self.images = product_of_block(&exact, rotation.as_ref());
+            let (_, rotation) = small_eigen(&gram(&self.vectors, &exact))?;
+            self.vectors = product(&self.vectors, rotation.as_ref());
+            self.images = product(&exact, rotation.as_ref());
             super::sort_descending(&mut self.vectors, &mut self.images);
             self.image_error = rounding.of_image() + rounding_of_sum(k) * trace;
         } else {

@@ -21,7 +21,7 @@ use rayon::prelude::*;
 
 use crate::block::largest;
 use crate::linalg::{
-    Tall, beside, gram, orthonormal_complement, product, random_complement, residual_norms, small_eigen, view,
+    TallBasis, beside, orthonormal_complement, random_complement, residual_norms, small_eigen, view,
 };
 use crate::rounding::rounding_of_sum;
 use crate::{Block, Error};
@@ -102,26 +102,28 @@ pub(super) fn leading(
 ) -> Result<Option<Leading>, Error> {
     let d = c.d();
     let b = (k / 6).clamp(8, 32); // narrow blocks need fewer vectors, wide ones fewer looks at C
-    let (mut q, mut images) = (Tall::empty(d), Tall::empty(d));
-    let mut x = random_complement(q.view(), b, 0)?; // 1
+    let (mut q, mut images) = (TallBasis::with_room(d, 0), TallBasis::with_room(d, 0));
+    let mut x = random_complement(&q, b, 0)?; // 1
     let mut size = size_of_basis(k);
     while size as f64 <= MOST * d as f64 {
+        q.reserve(size + b);
+        images.reserve(size + b);
         // 2, 3
         while q.len() < size {
             let z = multiply(c, &x);
             q.append(&x);
             images.append(&z);
-            x = orthonormal_complement(z, q.view())?;
+            x = orthonormal_complement(z, &q)?;
             if x.p() < b {
                 let mut known = q.clone();
                 known.append(&x);
-                x = beside(&x, &random_complement(known.view(), b - x.p(), q.len() as u64)?);
+                x = beside(&x, &random_complement(&known, b - x.p(), q.len() as u64)?);
             }
         }
         // 4
-        let (theta, s) = small_eigen(&gram(q.view(), images.view()))?;
+        let (theta, s) = small_eigen(&q.gram_with(&images))?;
         let best = s.as_ref().subcols(0, k + 1);
-        let (mut vectors, mut images) = (product(q.view(), best), product(images.view(), best));
+        let (mut vectors, mut images) = (q.product(best), images.product(best));
         let residuals = residual_norms(&vectors, &images, &theta[..=k]);
         let enough = floor.max(goal * theta[0]);
         let worst = largest(residuals[..k].iter().copied());
@@ -177,18 +179,18 @@ pub(super) fn multiply(c: &Block, x: &Block) -> Block {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::gram_of_blocks;
+    use crate::linalg::{gram, product};
 
     /// U diag(λ) Uᵀ for a random orthonormal U.
     fn with_spectrum(lambda: &[f64]) -> Block {
         let d = lambda.len();
-        let u = random_complement(view(&Block::zeros(d, 0)), d, 3).unwrap();
+        let u = random_complement(&TallBasis::with_room(d, 0), d, 3).unwrap();
         let mut scaled = u.clone();
         for row in scaled.values_mut().chunks_exact_mut(d) {
             row.iter_mut().zip(lambda).for_each(|(x, lambda)| *x *= lambda);
         }
         let transposed = view(&u).transpose().to_owned();
-        product(view(&scaled), transposed.as_ref())
+        product(&scaled, transposed.as_ref())
     }
 
     #[test]
@@ -197,7 +199,7 @@ mod tests {
         let c = with_spectrum(&lambda);
         for k in [1, 10] {
             let found = leading(&c, k, 1e-9, 1e-13, 0.0).unwrap().unwrap();
-            let h = gram_of_blocks(&found.vectors, &found.images);
+            let h = gram(&found.vectors, &found.images);
             for i in 0..k {
                 assert!((h[(i, i)] - lambda[i]).abs() <= 1e-9, "{k} {i}"); // at most the residual
             }
@@ -216,7 +218,7 @@ mod tests {
         let lambda: Vec<f64> = (0..60).map(|i| 1.0 / (1.0 + f64::from(i))).collect();
         let c = with_spectrum(&lambda);
         let (theta, s) = small_eigen(&view(&c).to_owned()).unwrap();
-        let w = product(view(&c), s.as_ref().subcols(0, 3)); // λᵢuᵢ: any three vectors
+        let w = product(&c, s.as_ref().subcols(0, 3)); // λᵢuᵢ: any three vectors
         let mut unit = w.clone();
         unit.values_mut().chunks_exact_mut(3).for_each(|row| (0..3).for_each(|i| row[i] /= lambda[i]));
         let next = |estimate: f64| bound_next(&c, &unit, &[theta[0], theta[1], theta[2], estimate], 0.0, 0.0);
@@ -240,7 +242,7 @@ mod tests {
             let Some(found) = leading(&with_spectrum(&lambda), 15, 1e-9, 1e-13, 0.0).unwrap() else {
                 continue;
             };
-            let h = gram_of_blocks(&found.vectors, &found.images);
+            let h = gram(&found.vectors, &found.images);
             for i in 0..15 {
                 assert!((h[(i, i)] - lambda[i]).abs() <= 1e-9, "{copies} copies, {i}: {}", h[(i, i)]);
             }

@@ -32,7 +32,7 @@ use super::lanczos::{Lanczos, Lowdin};
 use super::{Pairs, ResidualEstimate, Solver};
 use crate::block::largest;
 use crate::certificate::Next;
-use crate::linalg::{Tall, beside, orthonormal_complement, random_complement, view};
+use crate::linalg::{TallBasis, beside, orthonormal_complement, random_complement};
 use crate::operator::{CovarianceOperator, Precision, Products, RowGram};
 use crate::rounding::RoundingBound;
 use crate::{Archive, Block, Error};
@@ -80,10 +80,10 @@ impl Krylov {
             None => Block::zeros(d, 0),
             Some(start) => {
                 super::check_start(start, d)?;
-                orthonormal_complement(start.clone(), Tall::empty(d).view())?
+                orthonormal_complement(start.clone(), &TallBasis::with_room(d, 0))?
             }
         };
-        let fill = random_complement(view(&given), block.saturating_sub(given.p()), seed)?;
+        let fill = random_complement(&TallBasis::of(&given), block.saturating_sub(given.p()), seed)?;
         let memory = sizes.memory.max(k + 2 * block).min(d);
         let basis = Lanczos::starting_with(beside(&given, &fill)); // 1
         let sizes = KrylovSizes { block, memory };
@@ -234,7 +234,7 @@ impl Krylov {
 
 /// A basis that is to grow from random directions.
 fn random_start(d: usize, p: usize, seed: u64) -> Result<Lanczos, Error> {
-    Ok(Lanczos::starting_with(random_complement(Tall::empty(d).view(), p, seed)?))
+    Ok(Lanczos::starting_with(random_complement(&TallBasis::with_room(d, 0), p, seed)?))
 }
 
 impl Solver for Krylov {

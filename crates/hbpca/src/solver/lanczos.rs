@@ -17,8 +17,8 @@
 use faer::{Mat, MatRef};
 
 use crate::linalg::{
-    BasisStorage, BlockQr, Tall, add_product_of_block, beside, gram_of_blocks, orthonormal_complement,
-    product_of_block, random_complement, residual_norms, rotate_block, rounding_of_gram, small_eigen, view,
+    BasisStorage, BlockQr, TallBasis, add_product, beside, gram, orthonormal_complement, product,
+    random_complement, residual_norms, rotate_block, rounding_of_gram, small_eigen,
 };
 use crate::rounding::{RoundingBound, rounding_of_sum};
 use crate::{Archive, Block, Error};
@@ -166,9 +166,9 @@ impl Lanczos {
         if missing == 0 {
             return Ok(());
         }
-        let mut known = Tall::from_values(self.x.d(), self.q.to_columns());
+        let mut known = TallBasis::from_columns(self.x.d(), &self.q.to_columns());
         known.append(&self.x);
-        let random = random_complement(known.view(), missing, seed)?;
+        let random = random_complement(&known, missing, seed)?;
         let (before, p) = (std::mem::replace(&mut self.b, Mat::zeros(0, 0)), self.x.p());
         self.x = beside(&self.x, &random);
         self.b = Mat::from_fn(self.x.p(), before.ncols(), |i, j| if i < p { before[(i, j)] } else { 0.0 });
@@ -217,14 +217,13 @@ impl Lanczos {
         for row in image.values_mut().chunks_exact_mut(count) {
             row.iter_mut().zip(&self.theta).for_each(|(z, theta)| *z *= theta);
         }
-        add_product_of_block(&mut image, &self.x, (&self.b * s).as_ref(), 1.0);
+        add_product(&mut image, &self.x, (&self.b * s).as_ref(), 1.0);
         if self.q.is_single() {
             // WᵀW = I + E with E of the last digits of f32: W(I − E/2) is orthonormal but for E².
-            let gram = gram_of_blocks(&w, &w);
+            let gram = gram(&w, &w);
             let half = |i, j| f64::from(u8::from(i == j)) * 1.5 - 0.5 * gram[(i, j)];
             let correction = Mat::from_fn(gram.nrows(), gram.ncols(), half);
-            (w, image) =
-                (product_of_block(&w, correction.as_ref()), product_of_block(&image, correction.as_ref()));
+            (w, image) = (product(&w, correction.as_ref()), product(&image, correction.as_ref()));
         }
         (w, image)
     }
@@ -268,7 +267,7 @@ impl Lanczos {
     ) -> Result<(), Error> {
         let Lowdin { mut v, rotation, stretch } = lowdin;
         (self.q, self.x) = (BasisStorage::with_room(v.d(), 0, false), Block::zeros(v.d(), 0));
-        let (theta, s) = small_eigen(&(rotation.transpose() * gram_of_blocks(&v, &z) * &rotation))?;
+        let (theta, s) = small_eigen(&(rotation.transpose() * gram(&v, &z) * &rotation))?;
         let rotation = rotation * s;
         rotate_block(&mut v, rotation.as_ref());
         rotate_block(&mut z, rotation.as_ref());
@@ -342,16 +341,16 @@ impl Lowdin {
         /// Gram matrices are the identity up to this; their roots then keep all digits.
         const NEARLY: f64 = 0.1;
         let (d, p) = (v.d(), v.p());
-        let gram = gram_of_blocks(&v, &v);
+        let gram = gram(&v, &v);
         let (values, vectors) = small_eigen(&gram)?;
         if values.iter().all(|value| (value - 1.0).abs() <= NEARLY) {
             let root = Mat::from_fn(p, p, |i, j| vectors[(i, j)] / values[j].sqrt());
             let stretch = values.last().map_or(1.0, |least| least.sqrt().recip());
             return Ok(Self { v, rotation: root * vectors.transpose(), stretch });
         }
-        let mut v = orthonormal_complement(v, Tall::empty(d).view())?;
+        let mut v = orthonormal_complement(v, &TallBasis::with_room(d, 0))?;
         if v.p() < p {
-            v = beside(&v, &random_complement(view(&v), p - v.p(), seed)?);
+            v = beside(&v, &random_complement(&TallBasis::of(&v), p - v.p(), seed)?);
         }
         Ok(Self { v, rotation: Mat::identity(p, p), stretch: 1.0 })
     }

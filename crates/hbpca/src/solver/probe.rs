@@ -12,7 +12,7 @@ use faer::Mat;
 
 use crate::Block;
 use crate::block::largest;
-use crate::linalg::{add_product_of_block, product_of_block};
+use crate::linalg::{add_product, product};
 use crate::matrix::random_normal;
 
 /// r; as many vectors themselves cost no more.
@@ -32,12 +32,12 @@ impl Probes {
         let k = vectors.p();
         let values = random_normal(seed, k * PROBES);
         let g = Mat::from_fn(k, PROBES, |i, j| values[i * PROBES + j]);
-        Self { combined: product_of_block(vectors, g.as_ref()), g }
+        Self { combined: product(vectors, g.as_ref()), g }
     }
 
     /// A bound on ‖(Ĉ − C)V‖ from ĈV and C(VG), the columns of which err by at most `rounding` relative to their vectors.
     pub(super) fn bound(&self, images: &Block, mut combined_image: Block, rounding: f64) -> f64 {
-        add_product_of_block(&mut combined_image, images, self.g.as_ref(), -1.0);
+        add_product(&mut combined_image, images, self.g.as_ref(), -1.0);
         let off =
             |i: usize| crate::block::norm(&combined_image.column(i)) + rounding * self.g.col(i).norm_l2();
         ALPHA * std::f64::consts::FRAC_2_PI.sqrt() * largest((0..PROBES).map(off))
@@ -47,20 +47,20 @@ impl Probes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::{gram_of_blocks, random_complement, small_eigen, view};
+    use crate::linalg::{TallBasis, gram, random_complement, small_eigen};
 
     #[test]
     fn the_bound_holds_and_is_not_far_off() {
         let (d, k) = (60, 20);
-        let v = random_complement(view(&Block::zeros(d, 0)), k, 1).unwrap();
+        let v = random_complement(&TallBasis::with_room(d, 0), k, 1).unwrap();
         // C = I and Ĉ = I + E, E from one of rank one to one without structure.
         for (seed, rank) in [(1, 1), (2, 3), (3, 60)] {
             let factor = Block::from_values(d, rank, random_normal(100 + seed, d * rank)).unwrap();
-            let along = gram_of_blocks(&factor, &v);
-            let r = product_of_block(&factor, along.as_ref()); // EV = FFᵀV
+            let along = gram(&factor, &v);
+            let r = product(&factor, along.as_ref()); // EV = FFᵀV
             let mut images = v.clone();
             images.values_mut().iter_mut().zip(r.values()).for_each(|(image, r)| *image += r);
-            let spectral = small_eigen(&gram_of_blocks(&r, &r)).unwrap().0[0].sqrt();
+            let spectral = small_eigen(&gram(&r, &r)).unwrap().0[0].sqrt();
             for probe_seed in 0..50 {
                 let probes = Probes::of(&v, probe_seed);
                 let exact = probes.combined.clone();
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn rounding_of_the_images_is_part_of_the_bound_and_nan_reaches_it() {
-        let v = random_complement(view(&Block::zeros(40, 0)), 18, 1).unwrap();
+        let v = random_complement(&TallBasis::with_room(40, 0), 18, 1).unwrap();
         let probes = Probes::of(&v, 0);
         assert!(probes.bound(&v, probes.combined.clone(), 1.0) >= ALPHA);
         let mut unknown = probes.combined.clone();

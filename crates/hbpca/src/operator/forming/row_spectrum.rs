@@ -9,7 +9,7 @@ use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, MatMut, MatRef, Par};
 
-use crate::linalg::{Tall, orthonormal_complement, small_eigen};
+use crate::linalg::{TallBasis, orthonormal_complement, small_eigen};
 use crate::matrix::{Dense, Matrix, Real};
 use crate::operator::RowSpectrum;
 use crate::operator::products::sum::Prepared;
@@ -62,7 +62,7 @@ fn leading_of<T: Real>(rows: &Prepared<'_>, x: &Dense<'_, T>, k: usize) -> Resul
     let kept = (0..vectors.p())
         .take_while(|c| crate::block::norm(&vectors.column(*c)) > (n as f64 * f64::EPSILON).sqrt() * longest)
         .count();
-    let vectors = orthonormal_complement(vectors.leading(kept), Tall::empty(d).view())?;
+    let vectors = orthonormal_complement(vectors.leading(kept), &TallBasis::with_room(d, 0))?;
     Ok(RowSpectrum { vectors, eigenvalues })
 }
 
@@ -139,7 +139,7 @@ mod tests {
                 // CV = V·VᵀCV, whose eigenvalues are those of G. Sums of d products and an eigen-solve of n², with gaps of a
                 // hundredth of the trace.
                 let bound = 100.0 * (n * d) as f64 * f64::EPSILON * trace;
-                let h = crate::linalg::project_out(&mut image, crate::linalg::view(&found.vectors));
+                let h = TallBasis::<f64>::of(&found.vectors).project_out(&mut image);
                 assert!(image.norm() <= bound, "{:e}", image.norm());
                 let (values, _) = small_eigen(&h).unwrap();
                 for (a, b) in values.iter().zip(&found.eigenvalues) {

@@ -19,7 +19,7 @@
 
 use super::{GatheredStatistics, MOST_MERGES, Streamed};
 use crate::columns::{ColumnStatistics, RowMap};
-use crate::linalg::{gram, product, svqb_transform, view};
+use crate::linalg::{gram, product, svqb_transform};
 use crate::operator::products::sum::unscale;
 use crate::operator::{Precision, Products};
 use crate::rounding::{RoundingBound, rounding_of_sum};
@@ -136,10 +136,10 @@ fn orthonormalize(x: &mut Block, z: &mut Block) -> Result<f64, Error> {
     let mut stretch = None;
     for _ in 0..2 {
         // The second round removes what the first leaves: its own rounding times the condition of X.
-        let (transform, least) = svqb_transform(&gram(view(x), view(x)))?;
+        let (transform, least) = svqb_transform(&gram(x, x))?;
         stretch.get_or_insert(1.0 / least.sqrt());
-        *x = product(view(x), transform.as_ref());
-        *z = product(view(z), transform.as_ref());
+        *x = product(x, transform.as_ref());
+        *z = product(z, transform.as_ref());
     }
     Ok(stretch.unwrap_or(1.0))
 }

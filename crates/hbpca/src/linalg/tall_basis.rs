@@ -1,4 +1,4 @@
-//! Many long vectors, stored in f32 or f64, cut into chunks of their coordinates.
+//! A tall basis: many long vectors, stored in f32 or f64, cut into chunks of their coordinates.
 //!
 //! ```text
 //! chunk 0: coordinates 0 … 1999 of vector 0, of vector 1, …     chunk 1: coordinates 2000 … 3999 of vector 0, …
@@ -10,16 +10,17 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use faer::{Mat, MatRef};
+use rayon::prelude::*;
 
 use crate::kernels::{Arithmetic, tall};
-use crate::{Block, ordered};
+use crate::{Archive, Block, Error, ordered};
 
 /// Coordinates of a chunk: an odd number of cache lines, so that vectors do not compete for the same places in the cache.
 const CHUNK: usize = 2000;
 
 /// Vectors of length d.
 #[derive(Clone, Debug)]
-pub(crate) struct LongVectors<A> {
+pub(crate) struct TallBasis<A> {
     d: usize,
     /// Coordinates of a chunk; those beyond d are zero.
     rows: usize,
@@ -29,11 +30,23 @@ pub(crate) struct LongVectors<A> {
     values: Vec<A>,
 }
 
-impl<A: Arithmetic> LongVectors<A> {
+impl<A: Arithmetic> TallBasis<A> {
     pub(crate) fn with_room(d: usize, room: usize) -> Self {
         let rows = CHUNK.min(d.next_multiple_of(tall::REGISTERS_FULL));
         let values = vec![A::default(); d.div_ceil(rows.max(1)) * rows * room];
         Self { d, rows, room, len: 0, values }
+    }
+
+    /// The columns of `block`.
+    pub(crate) fn of(block: &Block) -> Self {
+        let mut basis = Self::with_room(block.d(), block.p());
+        basis.append(block);
+        basis
+    }
+
+    /// d.
+    pub(crate) fn dim(&self) -> usize {
+        self.d
     }
 
     /// The number of vectors.
@@ -99,6 +112,90 @@ impl<A: Arithmetic> LongVectors<A> {
             |_, _| {},
         );
         out
+    }
+
+    /// QᵀZ.
+    pub(crate) fn gram(&self, z: &Block) -> Mat<f64> {
+        let (p, rows) = (z.p(), self.rows);
+        self.sum_of_products(p, |i, _, h, room: &mut Vec<A>| {
+            room.resize(p * rows, A::default());
+            load(z, 1.0, i, rows, room);
+            tall::gram(self.chunk(i), room, rows, h);
+        })
+    }
+
+    /// QᵀP for as many vectors P of the same length.
+    pub(crate) fn gram_with(&self, other: &Self) -> Mat<f64> {
+        self.sum_of_products(other.len, |i, rows, h, _| tall::gram(self.chunk(i), other.chunk(i), rows, h))
+    }
+
+    /// W ← (I − QQᵀ)W, once; returns QᵀW.
+    pub(crate) fn project_out(&self, w: &mut Block) -> Mat<f64> {
+        let h = self.gram(w);
+        self.add_product_to(w, (-&h).as_ref());
+        h
+    }
+
+    /// W ← W + QH.
+    pub(crate) fn add_product_to(&self, w: &mut Block, h: MatRef<'_, f64>) {
+        let (p, rows) = (w.p(), self.rows);
+        if p == 0 || self.len == 0 {
+            return;
+        }
+        let h: Vec<A> = row_major(h);
+        w.values_mut().par_chunks_mut(rows * p).enumerate().for_each_init(Vec::new, |sums, (i, w)| {
+            sums.clear();
+            sums.resize(rows * p, A::default());
+            tall::add_product(sums, self.chunk(i), rows, &h);
+            for (c, sums) in sums.chunks_exact(rows).enumerate() {
+                w.iter_mut().skip(c).step_by(p).zip(sums).for_each(|(w, x)| *w += x.to_f64());
+            }
+        });
+    }
+
+    /// All vectors.
+    pub(crate) fn to_block(&self) -> Block {
+        let columns = self.to_columns();
+        let columns: Vec<&[f64]> = columns.chunks_exact(self.d.max(1)).collect();
+        if columns.is_empty() {
+            return Block::zeros(self.d, 0);
+        }
+        Block::from_columns(&columns).unwrap_or_else(|_| unreachable!("all have d values"))
+    }
+
+    /// Walks over all vectors, any number.
+    pub(crate) fn archive(&mut self, name: &str, archive: &mut Archive<'_>) -> Result<(), Error> {
+        let mut columns = self.to_columns();
+        archive.columns_of(name, self.d, &mut columns)?;
+        if archive.is_restoring() {
+            *self = Self::from_columns(self.d, &columns);
+        }
+        Ok(())
+    }
+
+    /// Chunk i of all vectors.
+    fn chunk(&self, i: usize) -> &[A] {
+        &self.values[i * self.rows * self.room..][..self.len * self.rows]
+    }
+
+    /// The a×p sums over all chunks of what `multiply(i, rows, sum, room)` finds in chunk i.
+    fn sum_of_products(
+        &self,
+        p: usize,
+        multiply: impl Fn(usize, usize, &mut [f64], &mut Vec<A>) + Sync,
+    ) -> Mat<f64> {
+        let (a, n_chunks) = (self.len, self.d.div_ceil(self.rows.max(1)));
+        let mut total = Mat::zeros(a, p);
+        if a > 0 && p > 0 {
+            let workers = rayon::current_num_threads().min(n_chunks);
+            ordered::for_each_chunk(
+                n_chunks,
+                &mut vec![(vec![0.0; a * p], Vec::new()); workers],
+                |i, (h, room)| multiply(i, self.rows, h, room),
+                |_, (h, _)| total += MatRef::from_row_major_slice(h, a, p),
+            );
+        }
+        total
     }
 
     /// All vectors, one after another.
@@ -275,7 +372,7 @@ mod tests {
         for d in [1, 15, 17, CHUNK, 2 * CHUNK + 7] {
             let [first, second] =
                 [3, 2].map(|p| Block::from_values(d, p, random_direction(p as u64, d * p)).unwrap());
-            let mut vectors = LongVectors::<f64>::with_room(d, 1);
+            let mut vectors = TallBasis::<f64>::with_room(d, 1);
             vectors.append(&first);
             vectors.append(&second);
             let columns: Vec<f64> = [(&first, 3), (&second, 2)]
@@ -283,9 +380,9 @@ mod tests {
                 .flat_map(|(b, p)| (0..*p).flat_map(|c| b.column(c)))
                 .collect();
             assert_eq!((vectors.len(), vectors.to_columns()), (5, columns.clone()));
-            let again = LongVectors::<f64>::from_columns(d, &columns);
+            let again = TallBasis::<f64>::from_columns(d, &columns);
             let s = Mat::from_fn(5, 4, |i, j| (i * 4 + j) as f64 / 7.0);
-            let want = product(view(&beside(&first, &second)), s.as_ref());
+            let want = product(&beside(&first, &second), s.as_ref());
             let combined = again.product(s.as_ref());
             vectors.combine(s.as_ref());
             let stored = vectors.product(Mat::<f64>::identity(4, 4).as_ref());
@@ -295,7 +392,7 @@ mod tests {
                 assert!(off <= 16.0 * f64::EPSILON * view(&want).norm_max().max(1.0), "{d}: {off:e}");
             }
         }
-        let none = LongVectors::<f32>::from_columns(3, &[]);
+        let none = TallBasis::<f32>::from_columns(3, &[]);
         assert_eq!((none.len(), none.to_columns()), (0, vec![]));
     }
 }
