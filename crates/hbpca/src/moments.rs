@@ -12,7 +12,6 @@
 //! Rounding is tracked entry by entry: |fl(Sᵢⱼ) − Sᵢⱼ| ≤ ρ√(SᵢᵢSⱼⱼ), because every sum of products obeys such a bound by
 //! Cauchy–Schwarz. It survives scaling, and ‖D⁻¹ED⁻¹‖_F ≤ ρ·tr C.
 
-use crate::certificate::Certificate;
 use crate::columns::{ColumnStatistics, Preprocessing, RowMap};
 use crate::linalg::{product as product_with, view};
 use crate::matrix::Matrix;
@@ -21,9 +20,7 @@ use crate::operator::{
     Shape,
 };
 use crate::rounding::{RoundingBound, rounding_of_sum};
-use crate::solver::{CovarianceSolver, SolverKind};
-use crate::stopwatch::Stopwatch;
-use crate::{Block, CancelToken, Driver, Error, Fit, FitConfig, Model, Report, Summary};
+use crate::{Block, CancelToken, Error};
 
 /// Bytes that the scatter may take.
 const MOST_BYTES: usize = 128 << 20;
@@ -154,6 +151,17 @@ impl Moments {
         Ok(())
     }
 
+    /// The operator of the rows prepared by `map`.
+    pub(crate) fn operator(&self, map: &RowMap) -> Remembered {
+        // Means that are not subtracted are rounded, too.
+        let rounding = self.rounding + 8.0 * f64::EPSILON;
+        Remembered { n: self.n_rows(), c: self.covariance(map), trace: map.total_variance(), rounding }
+    }
+
+    pub(crate) fn statistics(&self) -> &ColumnStatistics {
+        &self.statistics
+    }
+
     /// C of the rows prepared by `map`.
     fn covariance(&self, map: &RowMap) -> Block {
         let (d, weight) = (self.n_cols(), self.weight());
@@ -185,7 +193,7 @@ fn check_columns(d: usize) -> Result<(), Error> {
 }
 
 /// C in memory, as an operator of n rows that are gone.
-struct Remembered {
+pub(crate) struct Remembered {
     n: usize,
     c: Block,
     trace: f64,
@@ -223,68 +231,5 @@ impl ExplicitCovariance for Remembered {
     fn covariance(&mut self, _precision: Precision, c: &mut Block) -> Result<RoundingBound, Error> {
         c.clone_from(&self.c);
         Ok(RoundingBound::new(self.rounding * self.trace))
-    }
-}
-
-impl FitConfig {
-    /// Fits rows of which only the moments are known: `covariance` without its pass. Every row was read once for its column
-    /// statistics and once for the scatter, and is counted so.
-    pub fn fit_moments(&self, moments: &Moments) -> Result<Fit, Error> {
-        let (n, d) = (moments.n_rows(), moments.n_cols());
-        if !matches!(self.solver, SolverKind::Auto | SolverKind::Covariance) {
-            let advice = "of rows that come in chunks only the covariance is kept: choose auto or covariance";
-            return Err(Error::parameter("solver", self.solver, advice));
-        }
-        self.check(n, d)?;
-        self.on_threads(usize::MAX, || self.fit_moments_here(moments))
-    }
-
-    /// The moments of rows, on as many threads as are chosen.
-    pub fn moments(&self, matrix: &Matrix<'_>, weights: Option<&[f64]>) -> Result<Moments, Error> {
-        self.on_threads(usize::MAX, || Moments::of(matrix, weights))
-    }
-
-    fn fit_moments_here(&self, moments: &Moments) -> Result<Fit, Error> {
-        let clock = Stopwatch::start();
-        let (n, d) = (moments.n_rows(), moments.n_cols());
-        let map = self.preprocessing.row_map(&moments.statistics);
-        // Means that are not subtracted are rounded, too.
-        let rounding = moments.rounding + 8.0 * f64::EPSILON;
-        let trace = map.total_variance();
-        let mut operator = Remembered { n, c: moments.covariance(&map), trace, rounding };
-        let mut k = self.k;
-        let report: Report = loop {
-            let report = Driver::new(self.limits).run(&mut CovarianceSolver::new(d, k)?, &mut operator)?;
-            let explained: f64 = report.certificate.eigenvalues.iter().sum();
-            match self.variance_share {
-                Some(share) if explained < share * trace && k < n.min(d) => k = (2 * k.max(4)).min(n.min(d)),
-                _ => break report,
-            }
-        };
-        let (vectors, certificate): (Block, Certificate) =
-            self.cut_to_share(report.vectors, report.certificate, trace);
-        let summary = Summary {
-            n,
-            d,
-            weight: moments.weight(),
-            preprocessing: self.preprocessing,
-            eigenvalues: certificate.eigenvalues.clone(),
-            total_variance: trace,
-        };
-        Ok(Fit {
-            model: Model::new(&vectors, summary, &map)?,
-            certificate,
-            outcome: report.outcome,
-            solver: SolverKind::Covariance,
-            chosen_because: "only the moments of the rows are kept".to_owned(),
-            history: report.history,
-            passes: report.passes,
-            full_passes: report.read.full_passes,
-            statistics_passes: 1.0,
-            bytes_read: 0,
-            seconds: clock.seconds(),
-            seed: self.seed,
-            threads: rayon::current_num_threads(),
-        })
     }
 }

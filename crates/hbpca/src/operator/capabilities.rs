@@ -86,6 +86,11 @@ pub struct RowSpectrum {
 }
 
 impl RowSpectrum {
+    /// From vectors and eigenvalues.
+    pub fn new(vectors: Block, eigenvalues: Vec<f64>) -> Self {
+        Self { vectors, eigenvalues }
+    }
+
     /// How often finding it reads every row.
     pub const PASSES: u64 = 2;
 }

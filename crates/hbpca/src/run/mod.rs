@@ -1,6 +1,7 @@
 //! From data and a few choices to a certified model: the front door.
 
 mod in_memory;
+mod moments;
 mod on_disk;
 mod operator;
 mod source;
@@ -12,12 +13,14 @@ use crate::checkpoint::{Checkpoints, Session};
 use crate::choose::{Plan, StepSize, StreamPlan, sample_rows};
 use crate::config::FitConfig;
 use crate::matrix::{Matrix, RowChunks};
+use crate::moments::Moments;
 use crate::observe::{Event, Observer, Record};
 use crate::operator::{CovarianceOperator, RowsRead, Shape};
 use crate::solver::SolverKind;
 use crate::stopwatch::Stopwatch;
 use crate::{Block, Certificate, Driver, Error, Model, Outcome, Report, Summary};
 use in_memory::InMemory;
+use moments::FromMoments;
 use on_disk::OnDisk;
 use operator::GivenOperator;
 use source::Source;
@@ -93,6 +96,26 @@ impl FitConfig {
     /// Fits whatever has products with a covariance.
     pub fn fit_operator(&self, operator: &mut dyn CovarianceOperator) -> Result<Fit, Error> {
         self.run().fit_operator(operator)
+    }
+
+    /// Fits rows of which only the moments are known: `covariance` without its pass. Every row was read once for its column
+    /// statistics and once for the scatter, and is counted so.
+    pub fn fit_moments(&self, moments: &Moments) -> Result<Fit, Error> {
+        if !matches!(self.solver, SolverKind::Auto | SolverKind::Covariance) {
+            let advice = "of rows that come in chunks only the covariance is kept: choose auto or covariance";
+            return Err(Error::parameter("solver", self.solver, advice));
+        }
+        self.check(moments.n_rows(), moments.n_cols())?;
+        self.on_threads(usize::MAX, || {
+            let session = Session::new(self, Checkpoints::default())?;
+            let (clock, source) = (Stopwatch::start(), FromMoments::new(moments, self));
+            run_on(source, self, session, &clock, &CancelToken::default(), &mut [])
+        })
+    }
+
+    /// The moments of rows, on as many threads as are chosen.
+    pub fn moments(&self, matrix: &Matrix<'_>, weights: Option<&[f64]>) -> Result<Moments, Error> {
+        self.on_threads(usize::MAX, || Moments::of(matrix, weights))
     }
 
     /// Runs `work` on as many threads as asked for, but at most `most`.
