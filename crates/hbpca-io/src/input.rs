@@ -193,7 +193,7 @@ fn unknown_format(name: &str, head: &[u8]) -> ReadError {
     )
 }
 
-/// The first bytes, at most `n`, however small the pieces in which they come.
+/// The first bytes, at most `n`, however small the chunks in which they come.
 fn take_head(reader: &mut dyn Read, n: usize) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     reader.take(n as u64).read_to_end(&mut head)?;

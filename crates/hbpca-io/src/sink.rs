@@ -261,7 +261,7 @@ impl Out {
         })
     }
 
-    /// Writes what `piece(row, text)` makes of each row; pieces are made in parallel.
+    /// Writes what `chunk(row, text)` makes of each row; chunks are made in parallel.
     pub(crate) fn pieces(
         &mut self,
         rows: &Matrix<'_>,

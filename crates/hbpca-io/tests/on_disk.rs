@@ -1,4 +1,4 @@
-//! Rows read in pieces are the rows of the file, wherever they are cut; files that cannot be read so say why.
+//! Rows read in chunks are the rows of the file, wherever they are cut; files that cannot be read so say why.
 
 #![allow(clippy::unwrap_used, reason = "what cannot go on in a test has failed")]
 
@@ -20,14 +20,14 @@ fn open(paths: &[PathBuf]) -> Result<Storage, hbpca_io::ReadError> {
 
 fn pieces(paths: &[PathBuf]) -> Box<dyn OnDisk> {
     match open(paths).unwrap() {
-        Storage::Pieces(rows) => rows,
+        Storage::OnDisk(rows) => rows,
         Storage::Whole { reason, .. } => panic!("{reason}"),
     }
 }
 
 fn refusal(path: &Path) -> (String, u64) {
     match open(&[path.to_owned()]).unwrap() {
-        Storage::Pieces(_) => panic!("{} can be read in pieces", path.display()),
+        Storage::OnDisk(_) => panic!("{} can be read in pieces", path.display()),
         Storage::Whole { reason, least_memory } => (reason, least_memory.unwrap()),
     }
 }

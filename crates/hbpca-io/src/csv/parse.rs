@@ -64,7 +64,7 @@ impl Plan {
     }
 }
 
-/// The rows of a piece of `n_lines` whole lines.
+/// The rows of a chunk of `n_lines` whole lines.
 ///
 /// Values are single where that loses nothing and nothing else was asked for. Pieces of which most will not be are
 /// read as double at once if they are `expected_double`, which changes nothing else.
@@ -100,7 +100,7 @@ fn doubles(
     }
 }
 
-/// Why a piece was not read to its end.
+/// Why a chunk was not read to its end.
 enum Stop {
     Fault(Fault),
     /// The type does not hold a value exactly.

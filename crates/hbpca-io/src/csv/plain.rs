@@ -7,7 +7,7 @@ use crate::text::digits::{digits_value, eight_single_digits, four_single_digits,
 /// field starts that was not read.
 ///
 /// A field is not plain, or not read as such, if it is anything but one to seven digits, perhaps after a minus, or
-/// if the piece ends soon after it.
+/// if the chunk ends soon after it.
 #[inline]
 pub(super) fn plain_fields<T: Stored>(
     piece: &[u8],

@@ -281,7 +281,7 @@ proptest! {
         odd in proptest::option::of((0_usize..1500, 0_usize..21, "[0-9x,. \"-]{0,3}")),
         line_end in "\n|\r\n",
     ) {
-        // Several pieces, so that every kind of field also meets the end of one.
+        // Several chunks, so that every kind of field also meets the end of one.
         let mut lines: Vec<Vec<String>> = rows.iter().cycle().take(1500).cloned().collect();
         if let Some((l, j, field)) = odd {
             lines[l][j] = field;

@@ -46,7 +46,7 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r')
 }
 
-/// The byte at `i`; beyond the end a line end, with which every piece ends anyway.
+/// The byte at `i`; beyond the end a line end, with which every chunk ends anyway.
 fn byte_at(piece: &[u8], i: usize) -> u8 {
     piece.get(i).copied().unwrap_or(b'\n')
 }
@@ -94,7 +94,7 @@ fn parse_piece(piece: &[u8], highest: u32, precision: Precision) -> Result<RowBl
     Ok(rows.into_block())
 }
 
-/// The rows of a piece, as they are found.
+/// The rows of a chunk, as they are found.
 struct Rows {
     precision: Precision,
     row_ends: Vec<usize>,

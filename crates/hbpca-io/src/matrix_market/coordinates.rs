@@ -9,7 +9,7 @@ use super::{next_line, rounded, skip_blanks, word};
 use crate::Precision;
 use crate::text::{Fault, Stored, digits, number, scientific};
 
-/// Parses a piece of whole lines into its place.
+/// Parses a chunk of whole lines into its place.
 pub(super) fn parse(
     piece: &[u8],
     place: Place<'_>,
@@ -35,7 +35,7 @@ pub(super) fn parse(
     Ok(Parsed { runs: state.runs, n_entries: state.n_entries, doubles, length: piece.len() })
 }
 
-/// How far a piece was parsed.
+/// How far a chunk was parsed.
 struct State {
     at: usize,
     n_entries: usize,
@@ -47,7 +47,7 @@ impl State {
     fn count(&mut self, row: u32, n: usize) {
         self.n_entries += n;
         match self.runs.last_mut() {
-            // A piece holds far fewer than 2³² entries.
+            // A chunk holds far fewer than 2³² entries.
             Some(last) if last.0 == row => last.1 += n as u32,
             _ if n > 0 => self.runs.push((row, n as u32)),
             _ => {}
@@ -55,7 +55,7 @@ impl State {
     }
 }
 
-/// The lines of a piece.
+/// The lines of a chunk.
 struct Lines<'a> {
     piece: &'a [u8],
     header: Header,

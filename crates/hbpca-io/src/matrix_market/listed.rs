@@ -1,6 +1,6 @@
 //! Entries in the order of the file, and the matrix they make.
 //!
-//! The lines of a piece of text are counted before it is parsed, so every piece has its place in the arrays of the whole
+//! The lines of a chunk of text are counted before it is parsed, so every chunk has its place in the arrays of the whole
 //! beforehand, and nothing is copied.
 
 use super::header::{Header, Symmetry};
@@ -8,14 +8,14 @@ use crate::Precision;
 use crate::block::{RowBlock, Values};
 use crate::sparse::{Entries, compressed};
 
-/// The place of a piece.
+/// The place of a chunk.
 pub(super) enum Place<'a> {
     /// In arrays that are single as long as that loses nothing.
     Single(&'a mut [u32], &'a mut [f32]),
     Double(&'a mut [u32], &'a mut [f64]),
 }
 
-/// What became of a piece whose place was waiting for it.
+/// What became of a chunk whose place was waiting for it.
 pub(super) struct Parsed {
     /// Each row in turn with how many entries of it follow each other.
     pub(super) runs: Vec<(u32, u32)>,

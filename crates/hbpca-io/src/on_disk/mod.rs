@@ -1,4 +1,4 @@
-//! Data that is left on disk and read in pieces, any number of times.
+//! Data that is left on disk and read in chunks, any number of times.
 //!
 //! Plain `.npy` in C order and uncompressed SciPy CSR archives can be, in one file or in parts, and so can a chunk folder;
 //! everything else has to be read into memory or converted first.
@@ -35,18 +35,18 @@ pub trait OnDisk: RowChunks {
 
 /// Where a matrix can be read from.
 pub enum Storage {
-    /// In pieces from disk.
-    Pieces(Box<dyn OnDisk>),
+    /// Chunk by chunk from disk.
+    OnDisk(Box<dyn OnDisk>),
     /// As a whole only.
     Whole {
-        /// Why not in pieces.
+        /// Why not in chunks.
         reason: String,
         /// Bytes in memory, at least; unknown for streams.
         least_memory: Option<u64>,
     },
 }
 
-/// Finds out whether `input` can be read in pieces. Reads headers only, and for compressed rows where they start.
+/// Finds out whether `input` can be read in chunks. Reads headers only, and for compressed rows where they start.
 pub fn on_disk(input: &Input, options: &ReadOptions) -> Result<Storage, ReadError> {
     let Some(parts) = input.files()? else {
         return Ok(Storage::Whole { reason: "a stream can be read only once".into(), least_memory: None });
@@ -58,7 +58,7 @@ pub fn on_disk(input: &Input, options: &ReadOptions) -> Result<Storage, ReadErro
     if let [folder] = &parts[..]
         && ChunkFolder::recognise(folder)
     {
-        return Ok(Storage::Pieces(Box::new(ChunkFolder::open(folder)?)));
+        return Ok(Storage::OnDisk(Box::new(ChunkFolder::open(folder)?)));
     }
     let mut plain = Vec::new();
     let mut format = None;
@@ -82,7 +82,7 @@ pub fn on_disk(input: &Input, options: &ReadOptions) -> Result<Storage, ReadErro
         _ => NpyOnDisk::open(plain).map(|rows| Box::new(rows) as Box<dyn OnDisk>),
     };
     match found {
-        Ok(rows) => Ok(Storage::Pieces(rows)),
+        Ok(rows) => Ok(Storage::OnDisk(rows)),
         Err(Refusal::Faulty(error)) => Err(error),
         Err(Refusal::Unsuitable { reason, growth }) => whole(&reason, &parts, growth),
     }
@@ -99,7 +99,7 @@ fn whole(reason: &str, parts: &[std::path::PathBuf], growth: f64) -> Result<Stor
     Ok(Storage::Whole { reason: reason.to_owned(), least_memory: Some((bytes as f64 * growth) as u64) })
 }
 
-/// Why a file cannot be read in pieces.
+/// Why a file cannot be read in chunks.
 enum Refusal {
     /// It cannot be read at all.
     Faulty(ReadError),

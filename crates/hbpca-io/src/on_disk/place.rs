@@ -26,7 +26,7 @@ const READING_DENSE: f64 = 1.25;
 const READING_SPARSE: f64 = 2.0;
 
 /// Decides by what the data and the work `beside` it need and what they may take: `memory`, or half of what the machine or its
-/// control group has. Data that neither fits nor can be read in pieces is refused.
+/// control group has. Data that neither fits nor can be read in chunks is refused.
 pub fn place(
     input: &Input,
     options: &ReadOptions,
@@ -38,7 +38,7 @@ pub fn place(
         return Ok(Place::Memory); // nothing is known of this machine
     };
     match on_disk(input, options)? {
-        Storage::Pieces(rows) => {
+        Storage::OnDisk(rows) => {
             let factor = if rows.is_sparse() { READING_SPARSE } else { READING_DENSE };
             let reading = (rows.memory() as f64 * factor) as u64;
             let fits = reading.max(rows.memory().saturating_add(beside(&*rows))) <= memory;

@@ -1,4 +1,4 @@
-//! Text in pieces: read and decompressed ahead, cut at line ends, parsed in parallel, in order.
+//! Text in chunks: read and decompressed ahead, cut at line ends, parsed in parallel, in order.
 //!
 //! While one chunk is parsed by all threads, one of them fetches the next. Pieces depend on the text only,
 //! so that results and messages are the same for any number of threads.
@@ -27,7 +27,7 @@ const CHUNK_SHARE: usize = 16;
 /// Bytes parsed by one task: small enough that the last ones keep nobody waiting, large enough to be worth a task.
 const PIECE: usize = 16 << 10;
 
-/// Something wrong at byte `at` of a piece.
+/// Something wrong at byte `at` of a chunk.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) at: usize,
@@ -53,7 +53,7 @@ pub(crate) enum RecordEnd {
 #[derive(Default)]
 struct Chunk {
     bytes: Vec<u8>,
-    /// Where the pieces end that are parsed by one task each, and how many lines each of them has.
+    /// Where the chunks end that are parsed by one task each, and how many lines each of them has.
     pieces: Vec<(usize, usize)>,
 }
 
@@ -141,7 +141,7 @@ impl TextChunks {
         Ok(())
     }
 
-    /// Parses the next chunk, piece by piece; nothing is left when the result is empty.
+    /// Parses the next chunk, chunk by chunk; nothing is left when the result is empty.
     pub(crate) fn parse<T: Send>(
         &mut self,
         parse: impl Fn(&[u8]) -> Result<T, Fault> + Sync,
@@ -149,7 +149,7 @@ impl TextChunks {
         self.parse_into(|n_lines| vec![(); n_lines.len()], |piece, ()| parse(piece))
     }
 
-    /// Parses the next chunk into places made for it: `places` is told how many lines each piece has.
+    /// Parses the next chunk into places made for it: `places` is told how many lines each chunk has.
     pub(crate) fn parse_into<P: Send, T: Send>(
         &mut self,
         places: impl FnOnce(&[usize]) -> Vec<P>,
@@ -186,7 +186,7 @@ impl TextChunks {
         Ok(values)
     }
 
-    /// The error for a fault in a piece that starts after `lines_before` lines.
+    /// The error for a fault in a chunk that starts after `lines_before` lines.
     fn at(&self, piece: &[u8], fault: &Fault) -> ReadError {
         let before = &piece[..fault.at.min(piece.len())];
         let line_start = memchr::memrchr(b'\n', before).map_or(0, |i| i + 1);
@@ -281,7 +281,7 @@ fn unquoted_line_ends(bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
-/// Where pieces of whole records end that together are the chunk.
+/// Where chunks of whole records end that together are the chunk.
 fn piece_ends(chunk: &[u8], record_end: RecordEnd) -> Vec<usize> {
     let mut ends = Vec::with_capacity(chunk.len() / PIECE + 1);
     let mut start = 0;
