@@ -14,6 +14,7 @@ fn here(path: &str) -> PathBuf {
 /// Texts of `src/solver/*.rs` by file name.
 fn solver_files() -> BTreeMap<String, String> {
     let files = fs::read_dir(here("src/solver")).unwrap().map(|entry| entry.unwrap().path());
+    let files = files.filter(|path| path.is_file());
     let text = |path: &PathBuf| fs::read_to_string(path).unwrap().replace("\r\n", "\n");
     files.map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), text(&path))).collect()
 }

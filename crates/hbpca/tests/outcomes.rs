@@ -179,7 +179,7 @@ fn an_abandoned_run_ends_without_an_answer() {
     // The look at which it is asked still ends as an interruption; the pass that would follow is not begun.
     let fit = config.run().observer(&mut observer).cancelled_by(&cancel).fit(&data(0.99)).unwrap();
     assert_eq!((fit.outcome, fit.history.len(), looks), (Outcome::Interrupted, 3, 3));
-    let error = config.fit(&data(0.99)).unwrap_err();
+    let error = config.run().cancelled_by(&cancel).fit(&data(0.99)).unwrap_err();
     assert!(matches!(error, Error::Abandoned), "{error}");
     assert!(error.to_string().contains("cancel it instead"), "{error}");
 }

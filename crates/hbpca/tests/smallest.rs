@@ -101,7 +101,10 @@ impl CovarianceOperator for Capable {
             hbpca::operator::Rows::Batch(rows) => self.asked.batches.push(rows.to_vec()),
         }
         self.passes += 1;
-        self.rows.sum_rows(product, out)
+        let rounding = self.rows.sum_rows(product, out)?;
+        // Products in single precision say that they are no better.
+        let single = self.has == Has::SinglePrecision && product.precision == Precision::Single;
+        Ok(if single { RoundingBound::new(1e-6) } else { rounding })
     }
     fn capabilities(&mut self) -> Option<&mut dyn Capabilities> {
         (self.has != Has::Nothing).then_some(self as _)
@@ -199,7 +202,8 @@ fn products_alone_are_enough_for_every_solver_and_make_a_model() {
         assert!(fit.outcome == Outcome::Converged || solver == SolverKind::Oja, "{solver}");
         assert_eq!((fit.model.summary().n, fit.model.n_features()), (N, D));
         assert_eq!(fit.model.summary().preprocessing, Preprocessing::NONE);
-        assert!((fit.model.eigenvalues()[0] - 1.0).abs() <= 1e-2, "{solver}");
+        let (theta, residual) = (fit.model.eigenvalues()[0], fit.certificate.residuals[0]);
+        assert!(geometric(D, 0.5).iter().any(|lambda| (lambda - theta).abs() <= residual), "{solver}");
     }
 }
 

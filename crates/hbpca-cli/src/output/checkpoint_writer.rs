@@ -32,7 +32,7 @@ impl CheckpointWriter {
             Ok(()) => {
                 if self.verbosity == Verbosity::Verbose {
                     let passes = number::plural(passes, "pass", "passes");
-                    say::line(&format!("saved in {} after {passes}", self.file.display()));
+                    say::line(&format!("kept in {} after {passes}", self.file.display()));
                 }
                 (self.last, self.complaint) = (Some(passes), None);
             }

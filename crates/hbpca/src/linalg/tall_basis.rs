@@ -1,7 +1,7 @@
 //! A tall basis: many long vectors, stored in f32 or f64, cut into chunks of their coordinates.
 //!
 //! ```text
-//! chunk 0: coordinates 0 … 1999 of vector 0, of vector 1, …     chunk 1: coordinates 2000 … 3999 of vector 0, …
+//! chunk 0: coordinates 0 … r − 1 of vector 0, of vector 1, …     chunk 1: coordinates r … 2r − 1 of vector 0, …     r ≈ 2000
 //! ```
 //!
 //! A chunk of all vectors stays in the second-level cache while several things are done with it, and threads share the work
@@ -15,8 +15,15 @@ use rayon::prelude::*;
 use crate::kernels::{Arithmetic, tall};
 use crate::{Archive, Block, Error, ordered};
 
-/// Coordinates of a chunk: an odd number of cache lines, so that vectors do not compete for the same places in the cache.
+/// Coordinates of a chunk, about.
 const CHUNK: usize = 2000;
+
+/// Coordinates of each chunk of d: nearly equal numbers, in whole registers, and of cache lines (in f32) an odd number, so that vectors
+/// do not compete for the same places in the cache.
+fn rows_of_chunk(d: usize) -> usize {
+    let registers = d.div_ceil(d.div_ceil(CHUNK).max(1)).div_ceil(tall::REGISTERS_FULL);
+    (registers | 1) * tall::REGISTERS_FULL
+}
 
 /// Vectors of length d.
 #[derive(Clone, Debug)]
@@ -32,7 +39,7 @@ pub(crate) struct TallBasis<A> {
 
 impl<A: Arithmetic> TallBasis<A> {
     pub(crate) fn with_room(d: usize, room: usize) -> Self {
-        let rows = CHUNK.min(d.next_multiple_of(tall::REGISTERS_FULL));
+        let rows = rows_of_chunk(d);
         let values = vec![A::default(); d.div_ceil(rows.max(1)) * rows * room];
         Self { d, rows, room, len: 0, values }
     }

@@ -25,7 +25,7 @@ impl KrylovSizes {
     /// than with one and nearly every further vector its own arithmetic, and room for the Krylov space to grow between
     /// restarts.
     pub fn suiting(k: usize) -> Self {
-        Self { block: 8, memory: (3 * k).max(96) }
+        Self { block: 8, memory: k.saturating_mul(3).max(96) }
     }
 
     /// The same where rows are in memory and a pass costs little: few components take half a block. Up to four vectors are multiplied
@@ -41,7 +41,7 @@ impl KrylovSizes {
     pub fn suiting_sparse(k: usize) -> Self {
         match k {
             0..=FEW => Self { block: 4, memory: (3 * k + 10).max(24) },
-            _ => Self { block: 8, memory: 5 * k / 2 + 10 },
+            _ => Self { block: 8, memory: k.saturating_mul(5) / 2 + 10 },
         }
     }
 

@@ -22,9 +22,9 @@ impl AnchoredSizes {
     /// (but a tenth of the data at most) is worth one to two passes; batches of 1 % are read in the shadow of a pass.
     /// What each part buys is measured in `docs/design/0004-anchored.md`.
     pub fn suiting(n: usize, k: usize) -> Self {
-        let block = (k + k / 2).max(40);
+        let block = k.saturating_add(k / 2).max(40);
         let start_rows = (n / 50).max(1500.min(n / 10));
-        Self { block, anchors: 4 * block, batch: n.div_ceil(100), start_rows }
+        Self { block, anchors: block.saturating_mul(4), batch: n.div_ceil(100), start_rows }
     }
 
     /// The same without a start sample where the sample and the first look would read more than `max_passes`.
