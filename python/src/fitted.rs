@@ -91,12 +91,7 @@ impl Fitted {
     #[getter]
     fn preprocessing(&self) -> (bool, &'static str) {
         let preprocessing = self.stored.model.summary().preprocessing;
-        let scaling = match preprocessing.scaling {
-            hbpca::Scaling::None => "none",
-            hbpca::Scaling::Std => "std",
-            hbpca::Scaling::MinMax => "minmax",
-        };
-        (preprocessing.centering == hbpca::Centering::Mean, scaling)
+        (preprocessing.centering == hbpca::Centering::Mean, preprocessing.scaling.name())
     }
 
     /// The solver that ran.

@@ -160,7 +160,7 @@ impl Observer for Teller<'_> {
     fn notify(&mut self, event: &Event<'_>) -> ControlFlow<()> {
         match (event, &mut self.snapshots) {
             (Event::Started { solver, .. }, Some(snapshots)) => snapshots.started(solver),
-            (Event::Looked { record, certificate, vectors }, snapshots) => {
+            (Event::Looked { record, certificate, vectors, .. }, snapshots) => {
                 // A model that cannot be put together is none; the fit itself will say why.
                 let snapshot = match (snapshots, certificate, vectors) {
                     (Some(snapshots), Some(certificate), Some(vectors)) => {

@@ -1,6 +1,6 @@
 //! The model as it stands at an iterate, as if the fit had stopped there.
 
-use hbpca::{Block, Certificate, Error, Fit, FitConfig, Model, Outcome, Record, RowMap, SolverKind, Summary};
+use hbpca::{Block, Certificate, Error, Fit, FitConfig, Model, Record, RowMap, SolverKind, Summary};
 
 use crate::components::without_rounding;
 use crate::fitted::Fitted;
@@ -52,21 +52,8 @@ impl<'a> Snapshots<'a> {
             eigenvalues: certificate.eigenvalues.clone(),
             total_variance: map.total_variance(),
         };
-        let fit = Fit {
-            model: Model::new(&vectors, summary, map)?,
-            certificate,
-            outcome: Outcome::Interrupted,
-            solver: self.solver,
-            chosen_because: "the fit still runs".to_owned(),
-            history: self.history.clone(),
-            passes: record.passes,
-            full_passes: record.full_passes,
-            statistics_passes: 1.0,
-            bytes_read: 0,
-            seconds: record.seconds,
-            seed: self.config.seed,
-            threads: self.config.threads,
-        };
+        let model = Model::new(&vectors, summary, map)?;
+        let fit = Fit::at_iterate(model, certificate, self.solver, self.history.clone(), self.config);
         let fit = if self.all_components { without_rounding(fit)? } else { fit };
         Ok(Some(Fitted::of_fit(&fit, self.config.limits.tol)))
     }

@@ -30,8 +30,9 @@ impl From<Outcome> for Exit {
     fn from(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Converged => Self::Success,
-            Outcome::Budget | Outcome::Stagnated => Self::NotConverged,
             Outcome::Interrupted => Self::Interrupted,
+            // No other outcome claims that the tolerance was met.
+            _ => Self::NotConverged,
         }
     }
 }

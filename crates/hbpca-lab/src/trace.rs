@@ -58,17 +58,17 @@ fn csv(file: &str, text: &str) -> Result<Vec<Record>, LabError> {
                 LabError::description(format!("{file}:{}", i + 1), format!("{name} is missing"))
             })
         };
-        records.push(Record {
-            passes: needed("passes")?,
-            full_passes: number("full_passes")?.unwrap_or(0.0) as u64,
-            seconds: needed("seconds")?,
-            theta: needed("theta")?,
-            residual: needed("residual")?,
-            eta: number("eta")?,
-            beta: number("beta")?,
-            lambda2: number("lambda2")?,
-            error: number("error")?,
-        });
+        let mut record = Record::default();
+        record.passes = needed("passes")?;
+        record.full_passes = number("full_passes")?.unwrap_or(0.0) as u64;
+        record.seconds = needed("seconds")?;
+        record.theta = needed("theta")?;
+        record.residual = needed("residual")?;
+        record.eta = number("eta")?;
+        record.beta = number("beta")?;
+        record.lambda2 = number("lambda2")?;
+        record.error = number("error")?;
+        records.push(record);
     }
     Ok(records)
 }
@@ -86,17 +86,9 @@ mod tests {
 
     #[test]
     fn both_forms_give_the_same_history() {
-        let record = Record {
-            passes: 2.5,
-            full_passes: 2,
-            seconds: 0.25,
-            theta: 3.0,
-            residual: 1e-3,
-            eta: Some(0.5),
-            beta: None,
-            lambda2: None,
-            error: None,
-        };
+        let mut record = Record::default();
+        (record.passes, record.full_passes, record.seconds) = (2.5, 2, 0.25);
+        (record.theta, record.residual, record.eta) = (3.0, 1e-3, Some(0.5));
         let json = serde_json::to_string(&record).unwrap();
         let csv = "passes,full_passes,seconds,theta,residual,eta,beta\n2.5,2,0.25,3,1e-3,0.5,\n";
         assert_eq!(read(&json).unwrap(), std::slice::from_ref(&record));

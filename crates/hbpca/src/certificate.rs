@@ -21,6 +21,7 @@ use crate::{Archive, Block, Error};
 
 /// What is known about λ_{k+1}, the first eigenvalue that is not sought.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Next {
     /// Nothing.
     Unknown,
@@ -65,8 +66,9 @@ pub struct Pairs<'a> {
     pub next: Next,
 }
 
-/// Proof of eigenvalues and, where the gaps allow, of eigenvectors.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Proof of eigenvalues and, where the gaps allow, of eigenvectors. The default is about none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Certificate {
     /// θᵢ, descending.
     #[serde(skip)]

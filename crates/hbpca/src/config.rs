@@ -12,6 +12,7 @@ use crate::{Block, Error, Limits};
 /// Where the momentum's λ₂ comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum MomentumChoice {
     /// The free estimate from consecutive iterates.
     #[default]

@@ -18,6 +18,8 @@
 //! # Ok::<(), hbpca::Error>(())
 //! ```
 //!
+//! Matrices of `ndarray`, `faer`, `nalgebra` and `sprs` are taken and given by the optional features of these names: [`interop`].
+//!
 //! The paper behind it is *Stochastic Variance-Reduced Heavy Ball Power Iteration* by Kim & Klabjan; [`theory`] is its analysis,
 //! and each solver's documentation is its algorithm box.
 
@@ -30,6 +32,7 @@ mod columns;
 mod config;
 mod driver;
 mod error;
+pub mod interop;
 mod kernels;
 mod limits;
 mod linalg;

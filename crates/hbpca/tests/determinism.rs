@@ -94,7 +94,12 @@ fn statistics_do_not_depend_on_threads() {
 
 /// A history without its clock.
 fn timeless(fit: &Fit) -> Vec<Record> {
-    fit.history.iter().map(|record| Record { seconds: 0.0, ..record.clone() }).collect()
+    let without_clock = |record: &Record| {
+        let mut record = record.clone();
+        record.seconds = 0.0;
+        record
+    };
+    fit.history.iter().map(without_clock).collect()
 }
 
 #[test]

@@ -72,13 +72,15 @@ fn interrupted_by_an_observer_at_the_iterate_it_saw() {
         let (mut seen, mut finished) = (0, None);
         let mut observer = |event: &Event<'_>| {
             match event {
-                Event::Started { solver, n, d, k } => assert_eq!((*solver, *n, *d, *k), ("power", 50, 6, 1)),
+                Event::Started { solver, n, d, k, .. } => {
+                    assert_eq!((*solver, *n, *d, *k), ("power", 50, 6, 1));
+                }
                 Event::Looked { record, certificate, .. } => {
                     seen += 1;
                     assert_eq!(record.residual.to_bits(), certificate.unwrap().residuals[0].to_bits());
                 }
-                Event::Resumed { .. } => panic!("this run starts from nothing"),
-                Event::Finished { outcome } => finished = Some(*outcome),
+                Event::Finished { outcome, .. } => finished = Some(*outcome),
+                other => panic!("this run starts from nothing: {other:?}"),
             }
             if seen >= stop_at { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };

@@ -68,16 +68,21 @@ struct Heard(Vec<Record>);
 impl Observer for Heard {
     fn notify(&mut self, event: &Event<'_>) -> ControlFlow<()> {
         match event {
-            Event::Resumed { history } => self.0.extend_from_slice(history),
+            Event::Resumed { history, .. } => self.0.extend_from_slice(history),
             Event::Looked { record, .. } => self.0.push((*record).clone()),
-            Event::Started { .. } | Event::Finished { .. } => {}
+            _ => {}
         }
         ControlFlow::Continue(())
     }
 }
 
 fn timeless(history: &[Record]) -> Vec<Record> {
-    history.iter().map(|record| Record { seconds: 0.0, ..record.clone() }).collect()
+    let without_clock = |record: &Record| {
+        let mut record = record.clone();
+        record.seconds = 0.0;
+        record
+    };
+    history.iter().map(without_clock).collect()
 }
 
 #[track_caller]

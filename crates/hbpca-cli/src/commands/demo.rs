@@ -152,9 +152,9 @@ impl<'a> Demo<'a> {
 fn verdict(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Converged => "converged",
-        Outcome::Budget => "not converged",
         Outcome::Stagnated => "stagnated",
         Outcome::Interrupted => "interrupted",
+        _ => "not converged",
     }
 }
 

@@ -216,12 +216,13 @@ fn storage(kind: &str, sparse: bool, nnz: usize) -> String {
 /// The preparation in words.
 pub fn preparation(preprocessing: Preprocessing) -> String {
     let centred = match preprocessing.centering {
-        Centering::Mean => "centred",
         Centering::None => "not centred",
+        _ => "centred",
     };
     match preprocessing.scaling {
         Scaling::None => centred.into(),
         Scaling::Std => format!("{centred}, scaled to standard deviation 1"),
         Scaling::MinMax => format!("{centred}, scaled to range 1"),
+        other => format!("{centred}, scaled: {}", other.name()),
     }
 }

@@ -168,7 +168,7 @@ impl Forecast {
 impl Observer for Progress {
     fn notify(&mut self, event: &Event<'_>) -> ControlFlow<()> {
         match event {
-            Event::Started { solver, n, d, k } => {
+            Event::Started { solver, n, d, k, .. } => {
                 if self.verbosity == Verbosity::Verbose {
                     let (n, d) = (number::count(*n), number::count(*d));
                     self.bar.suspend(|| {
@@ -178,7 +178,7 @@ impl Observer for Progress {
                 self.bar.set_message(format!("{solver} …"));
                 self.bar.enable_steady_tick(Duration::from_millis(100));
             }
-            Event::Resumed { history } => {
+            Event::Resumed { history, .. } => {
                 history.iter().for_each(|record| self.looked(record));
                 if let (Verbosity::Verbose, Some(last)) = (self.verbosity, history.last()) {
                     let passes = number::plural(last.passes, "pass", "passes");
@@ -187,6 +187,7 @@ impl Observer for Progress {
             }
             Event::Looked { record, .. } => self.looked(record),
             Event::Finished { .. } => self.bar.finish_and_clear(),
+            _ => {}
         }
         ControlFlow::Continue(())
     }
@@ -216,17 +217,10 @@ mod tests {
     use super::*;
 
     fn record(passes: f64, residual: f64) -> Record {
-        Record {
-            passes,
-            full_passes: passes as u64,
-            seconds: passes * 2.0,
-            theta: 10.0,
-            residual,
-            eta: None,
-            beta: None,
-            lambda2: None,
-            error: None,
-        }
+        let mut record = Record::default();
+        (record.passes, record.full_passes, record.seconds) = (passes, passes as u64, passes * 2.0);
+        (record.theta, record.residual) = (10.0, residual);
+        record
     }
 
     #[test]

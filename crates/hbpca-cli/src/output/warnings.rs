@@ -34,7 +34,7 @@ fn not_converged(fit: &Fit, limits: &Limits) -> Option<String> {
             number::small(fit.certificate.image_rounding / fit.model.eigenvalues()[0]),
             number::small(2.0 * fit.certificate.worst()),
         )),
-        Outcome::Budget => Some(format!("stopped after {}: {reached}. {}", spent(fit), advice(fit))),
+        _ => Some(format!("stopped after {}: {reached}. {}", spent(fit), advice(fit))),
     }
 }
 
@@ -113,16 +113,11 @@ mod tests {
     use super::*;
 
     fn history(residuals: &[f64]) -> Vec<Record> {
-        let record = |residual: &f64| Record {
-            passes: 1.0,
-            full_passes: 1,
-            seconds: 1.0,
-            theta: 1.0,
-            residual: *residual,
-            eta: None,
-            beta: None,
-            lambda2: None,
-            error: None,
+        let record = |residual: &f64| {
+            let mut record = Record::default();
+            (record.passes, record.full_passes, record.seconds) = (1.0, 1, 1.0);
+            (record.theta, record.residual) = (1.0, *residual);
+            record
         };
         residuals.iter().map(record).collect()
     }

@@ -81,17 +81,17 @@ impl StoredCertificate {
         let unbounded = |x: Option<f64>| x.unwrap_or(f64::INFINITY);
         let all = |values: Vec<Option<f64>>| values.into_iter().map(unbounded).collect();
         let interval = |[low, high]: [Option<f64>; 2]| [low.unwrap_or(0.0), unbounded(high)];
-        Ok(Certificate {
-            eigenvalues: eigenvalues.to_vec(),
-            residuals: all(self.residuals),
-            relative_residuals: all(self.relative_residuals),
-            eigenvalue_intervals: self.eigenvalue_intervals.into_iter().map(interval).collect(),
-            angle_bounds: self.angle_bounds,
-            subspace_angle_bound: self.subspace_angle_bound,
-            gap_is_proved: self.gap_is_proved,
-            orthonormality_loss: unbounded(self.orthonormality_loss),
-            image_rounding: unbounded(self.image_rounding),
-        })
+        let mut certificate = Certificate::default();
+        certificate.eigenvalues = eigenvalues.to_vec();
+        certificate.residuals = all(self.residuals);
+        certificate.relative_residuals = all(self.relative_residuals);
+        certificate.eigenvalue_intervals = self.eigenvalue_intervals.into_iter().map(interval).collect();
+        certificate.angle_bounds = self.angle_bounds;
+        certificate.subspace_angle_bound = self.subspace_angle_bound;
+        certificate.gap_is_proved = self.gap_is_proved;
+        certificate.orthonormality_loss = unbounded(self.orthonormality_loss);
+        certificate.image_rounding = unbounded(self.image_rounding);
+        Ok(certificate)
     }
 }
 

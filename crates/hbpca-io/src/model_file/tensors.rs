@@ -38,7 +38,7 @@ pub(super) fn serialize(stored: &StoredModel, json: String) -> Result<Vec<u8>, S
     ];
     let shift_name = match model.summary().preprocessing.centering {
         Centering::Mean => "mean",
-        Centering::None => "shift",
+        _ => "shift",
     };
     for (name, part) in [(shift_name, model.shift()), ("scale", model.scale())] {
         parts.extend(part.map(|values| (name, vec![d], values)));
@@ -120,7 +120,8 @@ pub(crate) fn records_of(file: &SafeTensors<'_>) -> Result<Vec<Record>, String> 
 /// One row of the history.
 pub(crate) fn record_to_row(record: &Record) -> [f64; RECORD] {
     let known = |x: Option<f64>| x.unwrap_or(f64::NAN);
-    let Record { passes, full_passes, seconds, theta, residual, eta, beta, lambda2, error } = record.clone();
+    let Record { passes, full_passes, seconds, theta, residual, eta, beta, lambda2, error, .. } =
+        record.clone();
     [
         passes,
         full_passes as f64,
@@ -137,15 +138,27 @@ pub(crate) fn record_to_row(record: &Record) -> [f64; RECORD] {
 fn from_row(row: &[f64; RECORD]) -> Record {
     let known = |x: f64| (!x.is_nan()).then_some(x);
     let [passes, full_passes, seconds, theta, residual, eta, beta, lambda2, error] = *row;
-    Record {
-        passes,
-        full_passes: full_passes as u64,
-        seconds,
-        theta,
-        residual,
-        eta: known(eta),
-        beta: known(beta),
-        lambda2: known(lambda2),
-        error: known(error),
+    let mut record = Record::default();
+    (record.passes, record.full_passes, record.seconds) = (passes, full_passes as u64, seconds);
+    (record.theta, record.residual) = (theta, residual);
+    (record.eta, record.beta, record.lambda2) = (known(eta), known(beta), known(lambda2));
+    record.error = known(error);
+    record
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_of_a_record_is_kept() {
+        let mut record = Record::default();
+        (record.passes, record.full_passes, record.seconds) = (1.5, 1, 0.25);
+        (record.theta, record.residual) = (2.0, 1e-3);
+        (record.eta, record.beta, record.lambda2) = (Some(0.1), None, Some(1.5));
+        record.error = Some(0.01);
+        assert_eq!(from_row(&record_to_row(&record)), record);
+        let fields = serde_json::to_value(&record).unwrap();
+        assert_eq!(fields.as_object().unwrap().len(), RECORD);
     }
 }

@@ -59,6 +59,7 @@ pub struct Checkpoint {
 /// # Ok::<(), hbpca::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum CheckpointEvery {
     /// At the first look after so many more passes.
     Passes(f64),

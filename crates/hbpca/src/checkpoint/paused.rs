@@ -19,6 +19,7 @@ pub struct Paused {
 
 /// How far a run is when it could be saved.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Progress {
     /// Rows read so far, divided by n.
     pub passes: f64,

@@ -7,6 +7,7 @@ use super::ColumnStatistics;
 /// What is subtracted from every row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Centering {
     /// Nothing: the second moment about the origin (truncated SVD).
     None,
@@ -18,6 +19,7 @@ pub enum Centering {
 /// What every column is divided by. A column with a single value is divided by 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Scaling {
     /// Nothing.
     #[default]
@@ -27,6 +29,17 @@ pub enum Scaling {
     /// Its range, so that the values fill \[0, 1\]; without centring the minimum is subtracted, which is 0 and
     /// keeps sparsity for the usual counts and frequencies.
     MinMax,
+}
+
+impl Scaling {
+    /// The name users type.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Std => "std",
+            Self::MinMax => "minmax",
+        }
+    }
 }
 
 /// How rows are prepared before the covariance is taken.

@@ -13,6 +13,7 @@ use crate::{Csr, Dense, Error, Matrix, kernels};
 /// Whether scores are divided by their standard deviation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Whitening {
     /// Scores keep their variances.
     #[default]

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::{Block, Certificate, RowMap};
 
 /// One line of the history: the state at an outer iterate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Record {
     /// Rows read so far, divided by n.
     pub passes: f64,
@@ -34,6 +35,7 @@ pub struct Record {
 /// best answer and its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Outcome {
     /// Every residual is at most tol·θ₁.
     Converged,
@@ -58,8 +60,10 @@ impl fmt::Display for Outcome {
 
 /// What happens in a run.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Event<'a> {
     /// The first step is about to be taken.
+    #[non_exhaustive]
     Started {
         /// The solver's name.
         solver: &'a str,
@@ -71,11 +75,13 @@ pub enum Event<'a> {
         k: usize,
     },
     /// The run goes on from a checkpoint.
+    #[non_exhaustive]
     Resumed {
         /// The history so far, whose last iterate is not told again.
         history: &'a [Record],
     },
     /// An outer iterate was looked at.
+    #[non_exhaustive]
     Looked {
         /// The new line of the history.
         record: &'a Record,
@@ -86,6 +92,7 @@ pub enum Event<'a> {
         vectors: Option<&'a Block>,
     },
     /// The run is over.
+    #[non_exhaustive]
     Finished {
         /// How it ended.
         outcome: Outcome,

@@ -11,6 +11,7 @@ use crate::{Block, Error};
 
 /// Rows read so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RowsRead {
     /// Complete passes over all rows.
     pub full_passes: u64,

@@ -65,6 +65,7 @@ impl Rows<'_> {
 
 /// The numbers that rows are multiplied in. Sums over many rows are f64 either way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Precision {
     /// f32, where the operator [has such products](Capabilities::single_precision); else f64.
     Single,
@@ -75,6 +76,7 @@ pub enum Precision {
 /// The precisions that a fit may use for f32 rows. f64 rows are multiplied in f64 whatever is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum PrecisionChoice {
     /// Single precision while that is exact enough, double for the last passes.
     #[default]

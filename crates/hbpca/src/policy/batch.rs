@@ -15,6 +15,7 @@ use crate::Error;
 /// # Ok::<(), hbpca::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Batch {
     /// This many rows.
     Rows(usize),

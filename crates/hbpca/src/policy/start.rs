@@ -5,6 +5,7 @@ use crate::{Block, Error};
 
 /// The first iterate.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Start {
     /// A random direction from a seed, the same on every platform.
     Random {

@@ -27,6 +27,7 @@ use source::Source;
 
 /// A certified model and how it came about.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Fit {
     /// Components and variances.
     pub model: Model,
@@ -54,6 +55,34 @@ pub struct Fit {
     pub seed: u64,
     /// Threads used.
     pub threads: usize,
+}
+
+impl Fit {
+    /// A run in memory as if it had been interrupted at an iterate, which is the last of `history`.
+    pub fn at_iterate(
+        model: Model,
+        certificate: Certificate,
+        solver: SolverKind,
+        history: Vec<Record>,
+        config: &FitConfig,
+    ) -> Self {
+        let now = history.last().cloned().unwrap_or_default();
+        Self {
+            model,
+            certificate,
+            outcome: Outcome::Interrupted,
+            solver,
+            chosen_because: "the fit still runs".to_owned(),
+            history,
+            passes: now.passes,
+            full_passes: now.full_passes,
+            statistics_passes: 1.0,
+            bytes_read: 0,
+            seconds: now.seconds,
+            seed: config.seed,
+            threads: config.threads,
+        }
+    }
 }
 
 /// A fit about to be made: the choices, and what belongs to this one alone.

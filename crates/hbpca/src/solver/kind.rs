@@ -10,6 +10,7 @@ use crate::Error;
 /// The solvers by the names users type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum SolverKind {
     /// The cheapest of `covariance`, `krylov` and `anchored` for the data.
     Auto,

@@ -159,7 +159,6 @@ pub fn prepare(values: &[f64], d: usize, preprocessing: Preprocessing) -> Vec<f6
             _ => 0.0,
         };
         let scale = match preprocessing.scaling {
-            Scaling::None => 1.0,
             Scaling::Std => {
                 if lo < hi {
                     sd
@@ -174,6 +173,7 @@ pub fn prepare(values: &[f64], d: usize, preprocessing: Preprocessing) -> Vec<f6
                     1.0
                 }
             }
+            _ => 1.0,
         };
         out.iter_mut().skip(j).step_by(d).for_each(|x| *x = (*x - shift) / scale);
     }
