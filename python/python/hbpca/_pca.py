@@ -46,7 +46,11 @@ class _Maps(NamedTuple):
     components: np.ndarray
     shift: np.ndarray | None
     scale: np.ndarray | None
-    variances: np.ndarray | None
+    factors: np.ndarray | None
+
+
+def _exact(values):
+    return None if values is None else np.ascontiguousarray(values, dtype=np.float64)
 
 
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator):
@@ -261,10 +265,6 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         """Fitted attributes; float32 data get float32 ones, but means and scales keep what the data's own type rounds off."""
         components, shift = fitted.components.astype(dtype, copy=False), fitted.shift
         k, d = components.shape
-        certificate = Certificate.from_numbers(fitted.certificate)
-        # Each eigenvalue is known to the rounding of the images, and so is what they leave of the trace.
-        most = min(fitted.n_samples, d)
-        left_out = fitted.noise_variance * (most - k)
         return {
             "_fitted": fitted,
             "components_": components,
@@ -273,11 +273,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
             "singular_values_": fitted.singular_values.astype(dtype, copy=False),
             "mean_": np.zeros(d) if shift is None else shift,
             "scale_": fitted.scale,
-            "noise_variance_": fitted.noise_variance if left_out > most * certificate.image_rounding else 0.0,
+            "noise_variance_": fitted.noise_variance,
             "n_components_": k,
             "n_features_in_": d,
             "n_samples_": fitted.n_samples,
-            "certificate_": certificate,
+            "certificate_": Certificate.from_numbers(fitted.certificate),
             "history_": fitted.history,
             "n_passes_": fitted.passes,
             "solver_": fitted.solver,
@@ -314,15 +314,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         return _hbpca.inverse_transform(np.ascontiguousarray(scores, dtype=dtype), self._maps())
 
     def _maps(self):
-        def exact(values):
-            return None if values is None else np.ascontiguousarray(values, dtype=np.float64)
-
-        variances = None
-        if self.whiten:
-            # A variance that the certificate cannot tell from 0 is rounding, which no division should blow up.
-            certain = self.certificate_.eigenvalue_intervals[:, 0] > 0
-            variances = np.where(certain, self.explained_variance_, 0)
-        return _Maps(exact(self.components_), exact(self.mean_), exact(self.scale_), exact(variances))
+        factors = self._fitted.whitening_factors if self.whiten else None
+        return _Maps(_exact(self.components_), _exact(self.mean_), _exact(self.scale_), factors)
 
     @property
     def _n_features_out(self):
