@@ -19,7 +19,7 @@ pub struct Maps<'py> {
 
 impl Maps<'_> {
     /// The core's own, which borrows the arrays.
-    fn projection(&self) -> Outcome<Projection<'_>> {
+    pub fn projection(&self) -> Outcome<Projection<'_>> {
         let components = self.components.as_slice().map_err(|error| Failure::Python(error.into()))?;
         let factors = part(self.factors.as_ref())?.map(<[f64]>::to_vec);
         let d = self.components.shape()[1];
@@ -99,7 +99,7 @@ fn rows_of_scores<'py, T: Real + Element>(
 }
 
 /// An array of rows of `columns` values.
-fn table<T: Element>(py: Python<'_>, values: Vec<T>, columns: usize) -> Outcome<Bound<'_, PyAny>> {
+pub fn table<T: Element>(py: Python<'_>, values: Vec<T>, columns: usize) -> Outcome<Bound<'_, PyAny>> {
     let rows = values.len() / columns;
     Ok(PyArray1::from_vec(py, values).reshape([rows, columns])?.into_any())
 }

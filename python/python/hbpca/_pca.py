@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hbpca import _display, _hbpca, _likelihood
+from hbpca import _display, _hbpca
 from hbpca._certificate import Certificate
 from hbpca._compat import (
     HAVE_SKLEARN,
@@ -47,6 +47,14 @@ class _Maps(NamedTuple):
     shift: np.ndarray | None
     scale: np.ndarray | None
     factors: np.ndarray | None
+
+
+class _Gaussian(NamedTuple):
+    """What `_hbpca.covariance`, `precision` and `log_likelihoods` read."""
+
+    maps: _Maps
+    variances: np.ndarray
+    noise: float
 
 
 def _exact(values):
@@ -326,25 +334,27 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
     def get_covariance(self):
         """Covariance of the prepared data under the model: that of X itself unless `scale` is set."""
         check_is_fitted(self)
-        return _likelihood.covariance(self.components_, self.explained_variance_, self.noise_variance_)
+        return _hbpca.covariance(self._gaussian()).astype(self.components_.dtype, copy=False)
 
     def get_precision(self):
         """Inverse of `get_covariance()`."""
         check_is_fitted(self)
-        return _likelihood.precision(self.components_, self.explained_variance_, self.noise_variance_)
+        return _hbpca.precision(self._gaussian()).astype(self.components_.dtype, copy=False)
 
     def score_samples(self, X):
         """Log-likelihood of each prepared row under the model."""
         check_is_fitted(self)
         X = self._validated(X, reset=False)
-        components = np.asarray(self.components_, dtype=np.float64)
-        return _likelihood.log_likelihoods(
-            X, components, self.explained_variance_, self.noise_variance_, self.mean_, self.scale_
-        )
+        return _hbpca.log_likelihoods(rows_of(X), self._gaussian())
 
     def score(self, X, y=None):
         """Mean of `score_samples(X)`."""
         return float(self.score_samples(X).mean())
+
+    def _gaussian(self):
+        # Whitening changes the scores, not the model of the data.
+        maps = self._maps()._replace(factors=None)
+        return _Gaussian(maps, _exact(self.explained_variance_), self.noise_variance_)
 
     # Files
 

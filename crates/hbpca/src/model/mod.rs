@@ -1,9 +1,11 @@
 //! The result: components, variances, and the maps between data and scores.
 
+mod likelihood;
 mod null;
 mod projection;
 mod transform;
 
+pub use likelihood::ProbabilisticPca;
 pub use projection::Projection;
 pub use transform::Whitening;
 
