@@ -61,6 +61,7 @@ impl From<Failure> for PyErr {
             Failure::Core(Error::Parameter { name, value, advice }) => {
                 PyValueError::new_err(format!("{} = {value}: {advice}", keyword(name)))
             }
+            Failure::Core(error @ Error::Singular { .. }) => PyValueError::new_err(singular(&error)),
             Failure::Core(error @ Error::Source(_)) => PyRuntimeError::new_err(error.to_string()),
             Failure::Core(error) => PyValueError::new_err(error.to_string()),
             Failure::Read(ReadError::Io { file, source })
@@ -74,6 +75,11 @@ impl From<Failure> for PyErr {
 /// A parameter as Python spells it.
 fn keyword(name: &str) -> String {
     if name == "k" { "n_components".into() } else { name.replace('-', "_") }
+}
+
+/// A singular covariance, and the way out as Python spells it.
+pub fn singular(error: &Error) -> String {
+    error.to_string().replace("a smaller k", &format!("a smaller {}", keyword("k")))
 }
 
 /// `FileNotFoundError`, `PermissionError` and so on, with errno and file name where the system gave a number.

@@ -69,6 +69,12 @@ impl Fitted {
         self.stored.model.scale().map(|x| PyArray1::from_slice(py, x))
     }
 
+    /// What whitening divides scores by; infinite for components without variance.
+    #[getter]
+    fn whitening_factors<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_vec(py, self.stored.model.whitening_factors())
+    }
+
     /// Mean of the variances left out.
     #[getter]
     fn noise_variance(&self) -> f64 {

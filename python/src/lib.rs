@@ -2,8 +2,8 @@
 //!
 //! In the order of a call: `input` borrows the rows, `settings` turns keywords into a [`hbpca::FitConfig`],
 //! `components` finds out how many components are meant, `run` computes while Python stays responsive, `fitted` is the
-//! result and `snapshot` one that is not final; `moments` takes rows in chunks. `scores`, `files` and `analysis` bind the maps to scores, the readers and the theory. `errors` is the one
-//! place where errors become exceptions. No numerics live here.
+//! result and `snapshot` one that is not final; `moments` takes rows in chunks. `scores`, `likelihood`, `files` and `analysis` bind
+//! the maps to scores, the Gaussian model, the readers and the theory. `errors` is the one place where errors become exceptions. No numerics live here.
 
 use pyo3::prelude::*;
 
@@ -13,6 +13,7 @@ mod errors;
 mod files;
 mod fitted;
 mod input;
+mod likelihood;
 mod moments;
 mod run;
 mod scores;
@@ -28,6 +29,8 @@ mod _hbpca {
     use super::files::read;
     #[pymodule_export]
     use super::fitted::Fitted;
+    #[pymodule_export]
+    use super::likelihood::{covariance, log_likelihoods, precision};
     #[pymodule_export]
     use super::moments::Moments;
     #[pymodule_export]

@@ -5,7 +5,7 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use crate::components::{Wanted, ask, without_rounding};
+use crate::components::{Wanted, ask};
 use crate::errors::Outcome;
 use crate::fitted::Fitted;
 use crate::input::{FiniteCheck, Input, contiguous};
@@ -57,7 +57,7 @@ impl Moments {
         ask(&mut config, n_components, self.0.n_rows(), self.0.n_cols());
         let mut fit = py.detach(|| config.fit_moments(&self.0))?;
         if n_components.is_none() {
-            fit = without_rounding(fit)?;
+            fit = fit.without_null_components();
         }
         Ok(Fitted::of_fit(&fit, config.limits.tol))
     }

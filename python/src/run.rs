@@ -15,7 +15,7 @@ use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::components::{Wanted, ask, without_rounding};
+use crate::components::{Wanted, ask};
 use crate::errors::Outcome;
 use crate::fitted::{Fitted, record_dict};
 use crate::input::{FiniteCheck, Input, MemoryLimit, contiguous};
@@ -58,7 +58,7 @@ pub fn fit(
     let run = Run { data, callback: callback.as_ref() };
     let mut fit = run.fit(py, &config, snapshots)?;
     if n_components.is_none() {
-        fit = without_rounding(fit)?;
+        fit = fit.without_null_components();
     }
     Ok(Fitted::of_fit(&fit, config.limits.tol))
 }

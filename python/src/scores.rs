@@ -1,7 +1,7 @@
 //! Data to scores and back, for components that live in NumPy arrays.
 
-use hbpca::{Matrix, Model, Preprocessing, Real, Summary, Whitening};
-use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use hbpca::{Matrix, Projection, Real};
+use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
 use crate::errors::{Failure, Outcome};
@@ -13,33 +13,23 @@ pub struct Maps<'py> {
     components: PyReadonlyArray2<'py, f64>,
     shift: Option<PyReadonlyArray1<'py, f64>>,
     scale: Option<PyReadonlyArray1<'py, f64>>,
-    /// Variances to divide by when whitening.
-    variances: Option<PyReadonlyArray1<'py, f64>>,
+    /// What scores are divided by.
+    factors: Option<PyReadonlyArray1<'py, f64>>,
 }
 
 impl Maps<'_> {
-    fn model(&self) -> Outcome<(Model, Whitening)> {
-        let components = self.components.as_array();
-        let (k, d) = components.dim();
-        let copy = |part: &Option<PyReadonlyArray1<'_, f64>>| -> Outcome<Option<Vec<f64>>> {
-            part.as_ref().map(|x| Ok(contiguous(x)?.to_vec())).transpose()
-        };
-        // For a weight of 2 the factor n/(n − 1) is 2, which halves and doubles without rounding.
-        let (eigenvalues, whitening) = match copy(&self.variances)? {
-            Some(variances) => (variances.iter().map(|v| v / 2.0).collect(), Whitening::On),
-            None => (vec![0.0; k], Whitening::Off),
-        };
-        let summary = Summary {
-            n: 2,
-            d,
-            weight: 2.0,
-            preprocessing: Preprocessing::NONE,
-            eigenvalues,
-            total_variance: 0.0,
-        };
-        let values = components.iter().copied().collect();
-        Ok((Model::from_parts(values, summary, copy(&self.shift)?, copy(&self.scale)?)?, whitening))
+    /// The core's own, which borrows the arrays.
+    pub fn projection(&self) -> Outcome<Projection<'_>> {
+        let components = self.components.as_slice().map_err(|error| Failure::Python(error.into()))?;
+        let factors = part(self.factors.as_ref())?.map(<[f64]>::to_vec);
+        let d = self.components.shape()[1];
+        Ok(Projection::new(components, d, part(self.shift.as_ref())?, part(self.scale.as_ref())?, factors)?)
     }
+}
+
+/// The memory of an array that may not be there.
+fn part<'a>(part: Option<&'a PyReadonlyArray1<'_, f64>>) -> Outcome<Option<&'a [f64]>> {
+    part.map(contiguous).transpose()
 }
 
 /// n×k scores of every row, in the precision of the rows.
@@ -60,13 +50,13 @@ fn scores_of_rows<'py, T: Real + Element>(
     matrix: &Matrix<'_>,
     maps: &Maps<'py>,
 ) -> Outcome<Bound<'py, PyAny>> {
-    let (model, whitening) = maps.model()?;
-    let scores: Vec<T> = py.detach(|| model.transform_to(matrix, whitening))?;
+    let projection = maps.projection()?;
+    let scores: Vec<T> = py.detach(|| projection.transform_to(matrix))?;
     // A row with NaN or an infinity has no finite score, as 0·∞ is NaN: the k scores tell at k/d of the cost of the d entries.
     if !scores.iter().all(|score| score.to_f64().is_finite()) {
         rows.matrix(FiniteCheck::Now)?;
     }
-    table(py, scores, model.n_components())
+    table(py, scores, projection.n_components())
 }
 
 /// Scores in either precision.
@@ -98,18 +88,18 @@ fn rows_of_scores<'py, T: Real + Element>(
     scores: &PyReadonlyArray2<'py, T>,
     maps: &Maps<'py>,
 ) -> Outcome<Bound<'py, PyAny>> {
-    let (model, whitening) = maps.model()?;
+    let projection = maps.projection()?;
     let (_, k) = scores.as_array().dim();
-    if k != model.n_components() {
-        return Err(hbpca::Error::shape("scores of each row", model.n_components(), k).into());
+    if k != projection.n_components() {
+        return Err(hbpca::Error::shape("scores of each row", projection.n_components(), k).into());
     }
     let scores = scores.as_slice().map_err(|error| Failure::Python(error.into()))?;
-    let rows = py.detach(|| model.inverse_transform_to(scores, whitening))?;
-    table(py, rows, model.n_features())
+    let rows = py.detach(|| projection.inverse_transform_to(scores))?;
+    table(py, rows, projection.n_features())
 }
 
 /// An array of rows of `columns` values.
-fn table<T: Element>(py: Python<'_>, values: Vec<T>, columns: usize) -> Outcome<Bound<'_, PyAny>> {
+pub fn table<T: Element>(py: Python<'_>, values: Vec<T>, columns: usize) -> Outcome<Bound<'_, PyAny>> {
     let rows = values.len() / columns;
     Ok(PyArray1::from_vec(py, values).reshape([rows, columns])?.into_any())
 }

@@ -2,7 +2,6 @@
 
 use hbpca::{Block, Certificate, Error, Fit, FitConfig, Model, Record, RowMap, SolverKind, Summary};
 
-use crate::components::without_rounding;
 use crate::fitted::Fitted;
 
 /// Puts models together; learns what it needs as the run goes on.
@@ -50,11 +49,13 @@ impl<'a> Snapshots<'a> {
             weight: *weight,
             preprocessing: self.config.preprocessing,
             eigenvalues: certificate.eigenvalues.clone(),
+            residuals: certificate.residuals.clone(),
+            image_rounding: certificate.image_rounding,
             total_variance: map.total_variance(),
         };
         let model = Model::new(&vectors, summary, map)?;
         let fit = Fit::at_iterate(model, certificate, self.solver, self.history.clone(), self.config);
-        let fit = if self.all_components { without_rounding(fit)? } else { fit };
+        let fit = if self.all_components { fit.without_null_components() } else { fit };
         Ok(Some(Fitted::of_fit(&fit, self.config.limits.tol)))
     }
 }

@@ -49,6 +49,23 @@ pub enum Error {
         /// Its largest magnitude.
         magnitude: f64,
     },
+    /// A row that has no likelihood.
+    #[error("row {row} of X holds NaN or inf, or entries too large to be squared")]
+    Unbounded {
+        /// The first such row.
+        row: usize,
+    },
+    /// A covariance without an inverse.
+    #[error(
+        "the {k} components of {d} features leave no variance for some directions: the covariance is singular and has \
+         neither an inverse nor a density; fit with a smaller k"
+    )]
+    Singular {
+        /// Components.
+        k: usize,
+        /// Features.
+        d: usize,
+    },
     /// Compressed rows whose pointers or indices are not those of a matrix.
     #[error("malformed sparse rows: {0}")]
     Csr(String),

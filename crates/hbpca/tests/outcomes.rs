@@ -130,6 +130,8 @@ impl Observer for Snapshots {
                 weight: *weight,
                 preprocessing: Preprocessing::CENTER,
                 eigenvalues: certificate.eigenvalues.clone(),
+                residuals: certificate.residuals.clone(),
+                image_rounding: certificate.image_rounding,
                 total_variance: map.total_variance(),
             };
             self.models.push(Model::new(vectors, summary, map).unwrap());

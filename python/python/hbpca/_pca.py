@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hbpca import _display, _hbpca, _likelihood
+from hbpca import _display, _hbpca
 from hbpca._certificate import Certificate
 from hbpca._compat import (
     HAVE_SKLEARN,
@@ -46,7 +46,19 @@ class _Maps(NamedTuple):
     components: np.ndarray
     shift: np.ndarray | None
     scale: np.ndarray | None
-    variances: np.ndarray | None
+    factors: np.ndarray | None
+
+
+class _Gaussian(NamedTuple):
+    """What `_hbpca.covariance`, `precision` and `log_likelihoods` read."""
+
+    maps: _Maps
+    variances: np.ndarray
+    noise: float
+
+
+def _exact(values):
+    return None if values is None else np.ascontiguousarray(values, dtype=np.float64)
 
 
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator):
@@ -261,10 +273,6 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         """Fitted attributes; float32 data get float32 ones, but means and scales keep what the data's own type rounds off."""
         components, shift = fitted.components.astype(dtype, copy=False), fitted.shift
         k, d = components.shape
-        certificate = Certificate.from_numbers(fitted.certificate)
-        # Each eigenvalue is known to the rounding of the images, and so is what they leave of the trace.
-        most = min(fitted.n_samples, d)
-        left_out = fitted.noise_variance * (most - k)
         return {
             "_fitted": fitted,
             "components_": components,
@@ -273,11 +281,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
             "singular_values_": fitted.singular_values.astype(dtype, copy=False),
             "mean_": np.zeros(d) if shift is None else shift,
             "scale_": fitted.scale,
-            "noise_variance_": fitted.noise_variance if left_out > most * certificate.image_rounding else 0.0,
+            "noise_variance_": fitted.noise_variance,
             "n_components_": k,
             "n_features_in_": d,
             "n_samples_": fitted.n_samples,
-            "certificate_": certificate,
+            "certificate_": Certificate.from_numbers(fitted.certificate),
             "history_": fitted.history,
             "n_passes_": fitted.passes,
             "solver_": fitted.solver,
@@ -314,15 +322,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         return _hbpca.inverse_transform(np.ascontiguousarray(scores, dtype=dtype), self._maps())
 
     def _maps(self):
-        def exact(values):
-            return None if values is None else np.ascontiguousarray(values, dtype=np.float64)
-
-        variances = None
-        if self.whiten:
-            # A variance that the certificate cannot tell from 0 is rounding, which no division should blow up.
-            certain = self.certificate_.eigenvalue_intervals[:, 0] > 0
-            variances = np.where(certain, self.explained_variance_, 0)
-        return _Maps(exact(self.components_), exact(self.mean_), exact(self.scale_), exact(variances))
+        factors = self._fitted.whitening_factors if self.whiten else None
+        return _Maps(_exact(self.components_), _exact(self.mean_), _exact(self.scale_), factors)
 
     @property
     def _n_features_out(self):
@@ -333,25 +334,27 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
     def get_covariance(self):
         """Covariance of the prepared data under the model: that of X itself unless `scale` is set."""
         check_is_fitted(self)
-        return _likelihood.covariance(self.components_, self.explained_variance_, self.noise_variance_)
+        return _hbpca.covariance(self._gaussian()).astype(self.components_.dtype, copy=False)
 
     def get_precision(self):
         """Inverse of `get_covariance()`."""
         check_is_fitted(self)
-        return _likelihood.precision(self.components_, self.explained_variance_, self.noise_variance_)
+        return _hbpca.precision(self._gaussian()).astype(self.components_.dtype, copy=False)
 
     def score_samples(self, X):
         """Log-likelihood of each prepared row under the model."""
         check_is_fitted(self)
         X = self._validated(X, reset=False)
-        components = np.asarray(self.components_, dtype=np.float64)
-        return _likelihood.log_likelihoods(
-            X, components, self.explained_variance_, self.noise_variance_, self.mean_, self.scale_
-        )
+        return _hbpca.log_likelihoods(rows_of(X), self._gaussian())
 
     def score(self, X, y=None):
         """Mean of `score_samples(X)`."""
         return float(self.score_samples(X).mean())
+
+    def _gaussian(self):
+        # Whitening changes the scores, not the model of the data.
+        maps = self._maps()._replace(factors=None)
+        return _Gaussian(maps, _exact(self.explained_variance_), self.noise_variance_)
 
     # Files
 

@@ -52,6 +52,10 @@ fn finite(x: f64) -> Option<f64> {
     x.is_finite().then_some(x)
 }
 
+fn unbounded(x: Option<f64>) -> f64 {
+    x.unwrap_or(f64::INFINITY)
+}
+
 impl StoredCertificate {
     fn of(certificate: &Certificate) -> Self {
         let all = |values: &[f64]| values.iter().copied().map(finite).collect();
@@ -78,7 +82,6 @@ impl StoredCertificate {
         if lengths.iter().any(|length| *length != k) {
             return Err(format!("its certificate is not one of {k} components"));
         }
-        let unbounded = |x: Option<f64>| x.unwrap_or(f64::INFINITY);
         let all = |values: Vec<Option<f64>>| values.into_iter().map(unbounded).collect();
         let interval = |[low, high]: [Option<f64>; 2]| [low.unwrap_or(0.0), unbounded(high)];
         let mut certificate = Certificate::default();
@@ -176,6 +179,8 @@ impl Header {
             weight: self.weight,
             preprocessing: self.preprocessing,
             eigenvalues,
+            residuals: self.certificate.residuals.iter().copied().map(unbounded).collect(),
+            image_rounding: unbounded(self.certificate.image_rounding),
             total_variance: self.total_variance,
         })
     }

@@ -1,7 +1,12 @@
 //! The result: components, variances, and the maps between data and scores.
 
+mod likelihood;
+mod null;
+mod projection;
 mod transform;
 
+pub use likelihood::ProbabilisticPca;
+pub use projection::Projection;
 pub use transform::Whitening;
 
 use serde::{Deserialize, Serialize};
@@ -32,6 +37,10 @@ pub struct Summary {
     pub preprocessing: Preprocessing,
     /// Eigenvalues of C = (1/n)Σaaᵀ, descending.
     pub eigenvalues: Vec<f64>,
+    /// rᵢ of the certificate: C has an eigenvalue in \[λᵢ − rᵢ, λᵢ + rᵢ\].
+    pub residuals: Vec<f64>,
+    /// The part of every rᵢ that bounds the rounding of its image.
+    pub image_rounding: f64,
     /// Trace of C.
     pub total_variance: f64,
 }
@@ -71,13 +80,10 @@ impl Model {
                 components.len(),
             ));
         }
-        for (what, part) in [("subtracted", &shift), ("divided", &scale)] {
-            if let Some(part) = part
-                && part.len() != d
-            {
-                return Err(Error::shape(format!("columns to be {what}"), d, part.len()));
-            }
+        if summary.residuals.len() != k {
+            return Err(Error::shape("residuals of the components", k, summary.residuals.len()));
         }
+        projection::check_columns(d, shift.as_deref(), scale.as_deref())?;
         Ok(Self { components, summary, shift, scale })
     }
 
@@ -134,13 +140,17 @@ impl Model {
     }
 
     /// Mean of the variances (denominator n − 1) left out: the noise of probabilistic PCA; 0 when nothing is left out.
+    ///
+    /// The trace of C is the sum of q = min(n, d) eigenvalues, each known to the rounding ρ of an image: what λ₁, …, λ_k
+    /// leave of it is nothing up to qρ.
     pub fn noise_variance(&self) -> f64 {
-        let left = self.summary.n.min(self.summary.d).saturating_sub(self.n_components());
-        if left == 0 {
+        let most = self.summary.n.min(self.summary.d);
+        let left = most.saturating_sub(self.n_components());
+        let rest = self.summary.total_variance - self.summary.eigenvalues.iter().sum::<f64>();
+        if left == 0 || rest <= most as f64 * self.summary.image_rounding {
             return 0.0;
         }
-        let rest = self.summary.total_variance - self.summary.eigenvalues.iter().sum::<f64>();
-        rest.max(0.0) * self.sample_factor() / left as f64
+        rest * self.sample_factor() / left as f64
     }
 
     /// What is subtracted from every row: the means, or the minima, or nothing.
@@ -177,6 +187,8 @@ mod tests {
             weight: n as f64,
             preprocessing: Preprocessing::NONE,
             eigenvalues: eigenvalues.to_vec(),
+            residuals: vec![0.0; k],
+            image_rounding: 0.0,
             total_variance,
         };
         Model::from_parts(components, summary, None, None).unwrap()
@@ -187,7 +199,7 @@ mod tests {
         let x: Matrix = Dense::new(vec![1.0; 6], 2, 3).unwrap().into();
         let map = Preprocessing::NONE.row_map(&ColumnStatistics::new(&x).unwrap());
         let vectors = Block::from_columns(&[[0.1, -0.9, 0.3], [-0.5, 0.5, 0.1], [0.2, 0.3, 0.9]]).unwrap();
-        let summary = Summary { eigenvalues: vec![3.0, 2.0, 1.0], ..model(2, &[1.0], 6.0, 3).summary };
+        let summary = model(2, &[3.0, 2.0, 1.0], 6.0, 3).summary;
         let model = Model::new(&vectors, summary, &map).unwrap();
         assert_eq!(model.component(0), [-0.1, 0.9, -0.3]);
         assert_eq!(model.component(1), [0.5, -0.5, -0.1]);
@@ -222,6 +234,45 @@ mod tests {
     }
 
     #[test]
+    fn what_rounding_leaves_of_the_trace_is_no_noise() {
+        // 4 eigenvalues, each known to 2⁻²⁰: a rest of 4·2⁻²⁰ may be 0, one of 5·2⁻²⁰ is not.
+        let unit = 2.0_f64.powi(-20);
+        let noise = |rest: f64| {
+            let mut model = model(5, &[8.0], 8.0 + rest, 4);
+            model.summary.image_rounding = unit;
+            model.noise_variance()
+        };
+        assert_eq!((noise(4.0 * unit), noise(5.0 * unit)), (0.0, 5.0 * unit * 1.25 / 3.0));
+    }
+
+    #[test]
+    fn noise_is_the_mean_of_the_dense_eigenvalues_left_out() {
+        // Columns of 6 rows that are orthogonal and have the mean 0: XᵀX/(n − 1) is diagonal, with 3.6, 1.6 and 0.4.
+        let rows = [
+            [3.0, 0.0, 0.0],
+            [-3.0, 0.0, 0.0],
+            [0.0, 2.0, 0.0],
+            [0.0, -2.0, 0.0],
+            [0.0, 0.0, 1.0],
+            [0.0, 0.0, -1.0],
+        ];
+        let x: Matrix = Dense::new(rows.as_flattened().to_vec(), 6, 3).unwrap().into();
+        for (k, want) in [(1, 1.0), (2, 0.4), (3, 0.0)] {
+            let fit = FitConfig { k, threads: 1, ..FitConfig::default() }.fit(&x).unwrap();
+            // Each of the 3 eigenvalues is known to its residual.
+            let tolerance = 3.0 * 1.2 * fit.certificate.residuals.iter().sum::<f64>();
+            assert!((fit.model.noise_variance() - want).abs() <= tolerance, "k = {k}");
+        }
+        // Rank 1 in 3 columns: two components leave rounding, which is no noise.
+        let x: Matrix =
+            Dense::new((0..30).map(|i| f64::from(i / 3) * [0.1, 0.7, 0.3][i as usize % 3]).collect(), 10, 3)
+                .unwrap()
+                .into();
+        let fit = FitConfig { k: 2, threads: 1, ..FitConfig::default() }.fit(&x).unwrap();
+        assert_eq!(fit.model.noise_variance(), 0.0);
+    }
+
+    #[test]
     fn one_row_has_no_sample_variance() {
         let x: Matrix = Dense::new(vec![3.0, 4.0], 1, 2).unwrap().into();
         let config = FitConfig { preprocessing: Preprocessing::NONE, threads: 1, ..FitConfig::default() };
@@ -249,6 +300,8 @@ mod tests {
             "columns to be subtracted: 2 given where 3 are needed"
         );
         assert_eq!(refused(6, None, Some(4), &summary), "columns to be divided: 4 given where 3 are needed");
+        let other = Summary { residuals: vec![0.0; 3], ..summary.clone() };
+        assert_eq!(refused(6, None, None, &other), "residuals of the components: 3 given where 2 are needed");
         let none = Summary { eigenvalues: vec![], ..summary.clone() };
         assert_eq!(
             refused(0, None, None, &none),

@@ -1,14 +1,10 @@
 //! Data to scores and back.
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, MatMut, MatRef, Par};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::Model;
-use crate::kernels::Stored;
+use super::{Model, Projection};
 use crate::matrix::Real;
-use crate::{Csr, Dense, Error, Matrix, kernels};
+use crate::{Error, Matrix};
 
 /// Whether scores are divided by their standard deviation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,14 +18,6 @@ pub enum Whitening {
     On,
 }
 
-/// Numbers prepared at a time: 256 KiB, which stay in the second-level cache between being written and being multiplied.
-const NUMBERS_AT_A_TIME: usize = 1 << 15;
-
-/// Rows of d columns to prepare at a time; depends on d alone, so that every number of threads gives the same bits.
-fn rows_at_a_time(d: usize) -> usize {
-    (NUMBERS_AT_A_TIME / d).clamp(8, 512)
-}
-
 impl Model {
     /// Scores of every row: n×k, row-major. Row x becomes (D⁻¹(x − μ))ᵀU; sparse rows stay sparse.
     pub fn transform(&self, matrix: &Matrix<'_>, whitening: Whitening) -> Result<Vec<f64>, Error> {
@@ -38,53 +26,7 @@ impl Model {
 
     /// [`transform`](Self::transform), rounded to `T` at the end.
     pub fn transform_to<T: Real>(&self, matrix: &Matrix<'_>, whitening: Whitening) -> Result<Vec<T>, Error> {
-        let (d, k) = (self.n_features(), self.n_components());
-        if matrix.n_cols() != d {
-            return Err(Error::shape("columns of the data to transform", d, matrix.n_cols()));
-        }
-        // D⁻¹U, whitened columns included, d×k: the k values of a column side by side.
-        let factors = self.whitening_factors(whitening);
-        let mut map = vec![0.0; d * k];
-        for j in 0..d {
-            let inverse = self.scale().map_or(1.0, |s| 1.0 / s[j]);
-            for c in 0..k {
-                map[j * k + c] = self.component(c)[j] * inverse / factors[c];
-            }
-        }
-        let mut scores = vec![T::default(); matrix.n_rows() * k];
-        let rows = rows_at_a_time(d);
-        let blocks = scores.par_chunks_mut(rows * k).enumerate();
-        match matrix {
-            Matrix::DenseF32(x) => blocks.for_each_init(Vec::new, |room, (i, scores)| {
-                project_dense(x, i * rows, self.shift(), &map, room, scores);
-            }),
-            Matrix::DenseF64(x) => blocks.for_each_init(Vec::new, |room, (i, scores)| {
-                project_dense(x, i * rows, self.shift(), &map, room, scores);
-            }),
-            Matrix::CsrF32(x) => {
-                let of_mean = self.of_mean(&map);
-                blocks.for_each_init(Vec::new, |room, (i, scores)| {
-                    project_sparse(x, i * rows, &of_mean, &map, room, scores);
-                });
-            }
-            Matrix::CsrF64(x) => {
-                let of_mean = self.of_mean(&map);
-                blocks.for_each_init(Vec::new, |room, (i, scores)| {
-                    project_sparse(x, i * rows, &of_mean, &map, room, scores);
-                });
-            }
-        }
-        Ok(scores)
-    }
-
-    /// What `map` makes of the mean, which sparse rows are not moved by.
-    fn of_mean(&self, map: &[f64]) -> Vec<f64> {
-        let k = self.n_components();
-        let mut of_mean = vec![0.0; k];
-        for (row, mu) in map.chunks_exact(k).zip(self.shift().unwrap_or(&[])) {
-            of_mean.iter_mut().zip(row).for_each(|(o, u)| *o += mu * u);
-        }
-        of_mean
+        self.projection(whitening).transform_to(matrix)
     }
 
     /// Rows from scores (n×k, row-major): x = μ + D·U·scores, the point nearest to the data within the components.
@@ -94,95 +36,27 @@ impl Model {
 
     /// [`inverse_transform`](Self::inverse_transform) of scores in `T`, rounded to `T` at the end.
     pub fn inverse_transform_to<T: Real>(&self, scores: &[T], whitening: Whitening) -> Result<Vec<T>, Error> {
-        let (d, k) = (self.n_features(), self.n_components());
-        if !scores.len().is_multiple_of(k) {
-            let whole = scores.len() / k * k;
-            return Err(Error::shape(format!("scores in rows of {k}"), whole, scores.len()));
-        }
-        // UᵀD, whitening undone, k×d.
-        let mut map = self.components().to_vec();
-        for (row, factor) in map.chunks_exact_mut(d).zip(self.whitening_factors(whitening)) {
-            let factor = if factor.is_finite() { factor } else { 0.0 };
-            row.iter_mut().enumerate().for_each(|(j, u)| *u *= factor * self.scale().map_or(1.0, |s| s[j]));
-        }
-        let map = MatRef::from_row_major_slice(&map, k, d);
-        let rows = rows_at_a_time(d);
-        let mut result = vec![T::default(); scores.len() / k * d];
-        let blocks = result.par_chunks_mut(rows * d).zip(scores.par_chunks(rows * k));
-        blocks.for_each_init(<(Vec<f64>, Vec<f64>)>::default, |(given, found), (out, scores)| {
-            given.clear();
-            given.extend(scores.iter().map(|s| s.to_f64()));
-            found.resize(out.len(), 0.0);
-            let count = scores.len() / k;
-            let given = MatRef::from_row_major_slice(given.as_slice(), count, k);
-            let into = MatMut::from_row_major_slice_mut(found.as_mut_slice(), count, d);
-            matmul(into, Accum::Replace, given, map, 1.0, Par::Seq);
-            if let Some(shift) = self.shift() {
-                found.chunks_exact_mut(d).for_each(|x| x.iter_mut().zip(shift).for_each(|(x, mu)| *x += mu));
-            }
-            out.iter_mut().zip(found.iter()).for_each(|(out, x)| *out = T::from_f64(*x));
-        });
-        Ok(result)
+        self.projection(whitening).inverse_transform_to(scores)
     }
 
-    /// What scores are divided by: standard deviations when whitening; a component without variance gives scores 0.
-    fn whitening_factors(&self, whitening: Whitening) -> Vec<f64> {
-        match whitening {
-            Whitening::Off => vec![1.0; self.n_components()],
-            Whitening::On => {
-                // Scores are known to about dε of the data's length: a variance below that squared is none.
-                let nothing = (self.n_features() as f64 * f64::EPSILON).powi(2) * self.summary.total_variance;
-                let variances = self.explained_variance();
-                let pairs = variances.iter().zip(self.eigenvalues());
-                pairs.map(|(v, x)| if *v > 0.0 && *x > nothing { v.sqrt() } else { f64::INFINITY }).collect()
-            }
-        }
+    /// The maps between rows and scores.
+    pub fn projection(&self, whitening: Whitening) -> Projection<'_> {
+        let factors = match whitening {
+            Whitening::Off => None,
+            Whitening::On => Some(self.whitening_factors()),
+        };
+        Projection::new(self.components(), self.n_features(), self.shift(), self.scale(), factors)
+            .unwrap_or_else(|_| unreachable!("the parts of a model fit"))
     }
-}
 
-/// `scores` ← (X − 1μᵀ)·map for the rows of x from `first` on. Rows are centred before they are multiplied, which loses
-/// nothing when the mean is large.
-fn project_dense<S: Stored, T: Real>(
-    x: &Dense<'_, S>,
-    first: usize,
-    shift: Option<&[f64]>,
-    map: &[f64],
-    room: &mut Vec<f64>,
-    scores: &mut [T],
-) {
-    let d = x.n_cols();
-    let k = map.len() / d;
-    let count = scores.len() / k;
-    room.resize(count * (d + k), 0.0);
-    let (centred, found) = room.split_at_mut(count * d);
-    for (i, a) in centred.chunks_exact_mut(d).enumerate() {
-        let row = x.row(first + i);
-        match shift {
-            Some(mu) => a.iter_mut().zip(row).zip(mu).for_each(|((a, x), mu)| *a = x.to_f64() - mu),
-            None => a.iter_mut().zip(row).for_each(|(a, x)| *a = x.to_f64()),
-        }
-    }
-    let centred = MatRef::from_row_major_slice(&*centred, count, d);
-    let into = MatMut::from_row_major_slice_mut(found, count, k);
-    matmul(into, Accum::Replace, centred, MatRef::from_row_major_slice(map, d, k), 1.0, Par::Seq);
-    scores.iter_mut().zip(found.iter()).for_each(|(score, x)| *score = T::from_f64(*x));
-}
-
-/// `scores` ← X·map − 1·`of_mean`ᵀ for the compressed rows from `first` on.
-fn project_sparse<S: Stored, T: Real>(
-    x: &Csr<'_, S>,
-    first: usize,
-    of_mean: &[f64],
-    map: &[f64],
-    room: &mut Vec<f64>,
-    scores: &mut [T],
-) {
-    let k = of_mean.len();
-    room.resize(scores.len(), 0.0);
-    kernels::dots_csr(x, first, map, k, room);
-    for (scores, dots) in scores.chunks_exact_mut(k).zip(room.chunks_exact(k)) {
-        let each = scores.iter_mut().zip(dots).zip(of_mean);
-        each.for_each(|((score, dot), o)| *score = T::from_f64(dot - o));
+    /// What whitening divides scores by: their standard deviations (denominator n − 1). ∞, which makes scores of 0, for a
+    /// component without variance: one whose eigenvalue the certificate cannot tell from 0.
+    pub fn whitening_factors(&self) -> Vec<f64> {
+        let variances = self.explained_variance().into_iter().enumerate();
+        let factor = |(i, v): (usize, f64)| {
+            if v > 0.0 && self.summary.has_variance(i) { v.sqrt() } else { f64::INFINITY }
+        };
+        variances.map(factor).collect()
     }
 }
 
@@ -190,7 +64,8 @@ fn project_sparse<S: Stored, T: Real>(
 #[allow(clippy::float_cmp, reason = "values that are exact by construction")]
 mod tests {
     use super::*;
-    use crate::{Csr, FitConfig, Preprocessing, SolverKind};
+    use crate::model::projection::rows_at_a_time;
+    use crate::{Csr, Dense, FitConfig, Preprocessing, SolverKind};
 
     /// Rows (±2, ±1) turned by the rotation with cosine 0.8 and sine 0.6, moved to `mean`: variances 4 and 1.
     fn turned(mean: f64) -> Vec<f64> {

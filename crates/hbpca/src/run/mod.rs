@@ -367,6 +367,8 @@ fn finish(
         weight,
         preprocessing: source.preprocessing(config),
         eigenvalues: certificate.eigenvalues.clone(),
+        residuals: certificate.residuals.clone(),
+        image_rounding: certificate.image_rounding,
         total_variance: map.total_variance(),
     };
     Ok(Fit {

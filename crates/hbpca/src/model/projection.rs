@@ -1,0 +1,266 @@
+//! The maps between rows and scores.
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
+use rayon::prelude::*;
+
+use crate::kernels::Stored;
+use crate::matrix::Real;
+use crate::{Csr, Dense, Error, Matrix, kernels};
+
+/// Numbers prepared at a time: 256 KiB, which stay in the second-level cache between being written and being multiplied.
+const NUMBERS_AT_A_TIME: usize = 1 << 15;
+
+/// Rows of d columns to prepare at a time; depends on d alone, so that every number of threads gives the same bits.
+pub(super) fn rows_at_a_time(d: usize) -> usize {
+    (NUMBERS_AT_A_TIME / d).clamp(8, 512)
+}
+
+/// The map of a row x to its scores F⁻¹Uᵀa of a = D⁻¹(x − μ), and back: U with orthonormal columns, D and F diagonal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Projection<'a> {
+    /// Uᵀ, k×d, row-major.
+    components: &'a [f64],
+    d: usize,
+    shift: Option<&'a [f64]>,
+    scale: Option<&'a [f64]>,
+    factors: Vec<f64>,
+}
+
+impl<'a> Projection<'a> {
+    /// Of components (Uᵀ, k×d, row-major), `shift` (μ), `scale` (the diagonal of D) and `factors` (that of F): what scores are
+    /// divided by. An infinite factor makes scores of 0, which say nothing of the row they come from. Where a part is not given,
+    /// nothing is subtracted or divided.
+    pub fn new(
+        components: &'a [f64],
+        d: usize,
+        shift: Option<&'a [f64]>,
+        scale: Option<&'a [f64]>,
+        factors: Option<Vec<f64>>,
+    ) -> Result<Self, Error> {
+        let k = components.len().checked_div(d).unwrap_or(0);
+        if k == 0 || components.len() != k * d {
+            return Err(Error::shape(
+                format!("numbers in components of {d} columns"),
+                k.max(1) * d,
+                components.len(),
+            ));
+        }
+        check_columns(d, shift, scale)?;
+        let factors = factors.unwrap_or_else(|| vec![1.0; k]);
+        if factors.len() != k {
+            return Err(Error::shape("factors of the scores", k, factors.len()));
+        }
+        Ok(Self { components, d, shift, scale, factors })
+    }
+
+    /// k, the number of components.
+    pub fn n_components(&self) -> usize {
+        self.factors.len()
+    }
+
+    /// d, the number of features.
+    pub fn n_features(&self) -> usize {
+        self.d
+    }
+
+    /// Uᵀ, k×d, row-major.
+    pub(super) fn components(&self) -> &'a [f64] {
+        self.components
+    }
+
+    /// μ.
+    pub(super) fn shift(&self) -> Option<&'a [f64]> {
+        self.shift
+    }
+
+    /// The diagonal of D.
+    pub(super) fn scale(&self) -> Option<&'a [f64]> {
+        self.scale
+    }
+
+    /// Refuses rows of another number of columns.
+    pub(super) fn check(&self, matrix: &Matrix<'_>) -> Result<(), Error> {
+        if matrix.n_cols() == self.d {
+            return Ok(());
+        }
+        Err(Error::shape("columns of the data to transform", self.d, matrix.n_cols()))
+    }
+
+    /// Scores of every row, rounded to `T` at the end: n×k, row-major. Sparse rows stay sparse.
+    pub fn transform_to<T: Real>(&self, matrix: &Matrix<'_>) -> Result<Vec<T>, Error> {
+        self.check(matrix)?;
+        let (d, k) = (self.d, self.n_components());
+        // D⁻¹UF⁻¹, d×k: the k values of a column side by side.
+        let mut map = vec![0.0; d * k];
+        for j in 0..d {
+            let inverse = self.scale.map_or(1.0, |s| 1.0 / s[j]);
+            for c in 0..k {
+                map[j * k + c] = self.components[c * d + j] * inverse / self.factors[c];
+            }
+        }
+        let mut scores = vec![T::default(); matrix.n_rows() * k];
+        let rows = rows_at_a_time(d);
+        let blocks = scores.par_chunks_mut(rows * k).enumerate();
+        match matrix {
+            Matrix::DenseF32(x) => blocks.for_each_init(Vec::new, |room, (i, scores)| {
+                project_dense(x, i * rows, self.shift, &map, room, scores);
+            }),
+            Matrix::DenseF64(x) => blocks.for_each_init(Vec::new, |room, (i, scores)| {
+                project_dense(x, i * rows, self.shift, &map, room, scores);
+            }),
+            Matrix::CsrF32(x) => {
+                let of_mean = self.of_mean(&map);
+                blocks.for_each_init(Vec::new, |room, (i, scores)| {
+                    project_sparse(x, i * rows, &of_mean, &map, room, scores);
+                });
+            }
+            Matrix::CsrF64(x) => {
+                let of_mean = self.of_mean(&map);
+                blocks.for_each_init(Vec::new, |room, (i, scores)| {
+                    project_sparse(x, i * rows, &of_mean, &map, room, scores);
+                });
+            }
+        }
+        Ok(scores)
+    }
+
+    /// What `map` makes of the mean, which sparse rows are not moved by.
+    fn of_mean(&self, map: &[f64]) -> Vec<f64> {
+        let k = self.n_components();
+        let mut of_mean = vec![0.0; k];
+        for (row, mu) in map.chunks_exact(k).zip(self.shift.unwrap_or(&[])) {
+            of_mean.iter_mut().zip(row).for_each(|(o, u)| *o += mu * u);
+        }
+        of_mean
+    }
+
+    /// Rows from scores s (n×k, row-major), rounded to `T` at the end: x = μ + DUFs, the point nearest to the data within the
+    /// components.
+    pub fn inverse_transform_to<T: Real>(&self, scores: &[T]) -> Result<Vec<T>, Error> {
+        let (d, k) = (self.d, self.n_components());
+        if !scores.len().is_multiple_of(k) {
+            let whole = scores.len() / k * k;
+            return Err(Error::shape(format!("scores in rows of {k}"), whole, scores.len()));
+        }
+        // FUᵀD, k×d.
+        let mut map = self.components.to_vec();
+        for (row, factor) in map.chunks_exact_mut(d).zip(&self.factors) {
+            let factor = if factor.is_finite() { *factor } else { 0.0 };
+            row.iter_mut().enumerate().for_each(|(j, u)| *u *= factor * self.scale.map_or(1.0, |s| s[j]));
+        }
+        let map = MatRef::from_row_major_slice(&map, k, d);
+        let rows = rows_at_a_time(d);
+        let mut result = vec![T::default(); scores.len() / k * d];
+        let blocks = result.par_chunks_mut(rows * d).zip(scores.par_chunks(rows * k));
+        blocks.for_each_init(<(Vec<f64>, Vec<f64>)>::default, |(given, found), (out, scores)| {
+            given.clear();
+            given.extend(scores.iter().map(|s| s.to_f64()));
+            found.resize(out.len(), 0.0);
+            let count = scores.len() / k;
+            let given = MatRef::from_row_major_slice(given.as_slice(), count, k);
+            let into = MatMut::from_row_major_slice_mut(found.as_mut_slice(), count, d);
+            matmul(into, Accum::Replace, given, map, 1.0, Par::Seq);
+            if let Some(shift) = self.shift {
+                found.chunks_exact_mut(d).for_each(|x| x.iter_mut().zip(shift).for_each(|(x, mu)| *x += mu));
+            }
+            out.iter_mut().zip(found.iter()).for_each(|(out, x)| *out = T::from_f64(*x));
+        });
+        Ok(result)
+    }
+}
+
+/// Refuses a shift or a scale that is not one of d columns.
+pub(super) fn check_columns(d: usize, shift: Option<&[f64]>, scale: Option<&[f64]>) -> Result<(), Error> {
+    for (what, part) in [("subtracted", shift), ("divided", scale)] {
+        if let Some(part) = part
+            && part.len() != d
+        {
+            return Err(Error::shape(format!("columns to be {what}"), d, part.len()));
+        }
+    }
+    Ok(())
+}
+
+/// `scores` ← (X − 1μᵀ)·map for the rows of x from `first` on. Rows are centred before they are multiplied, which loses
+/// nothing when the mean is large.
+fn project_dense<S: Stored, T: Real>(
+    x: &Dense<'_, S>,
+    first: usize,
+    shift: Option<&[f64]>,
+    map: &[f64],
+    room: &mut Vec<f64>,
+    scores: &mut [T],
+) {
+    let d = x.n_cols();
+    let k = map.len() / d;
+    let count = scores.len() / k;
+    room.resize(count * (d + k), 0.0);
+    let (centred, found) = room.split_at_mut(count * d);
+    for (i, a) in centred.chunks_exact_mut(d).enumerate() {
+        let row = x.row(first + i);
+        match shift {
+            Some(mu) => a.iter_mut().zip(row).zip(mu).for_each(|((a, x), mu)| *a = x.to_f64() - mu),
+            None => a.iter_mut().zip(row).for_each(|(a, x)| *a = x.to_f64()),
+        }
+    }
+    let centred = MatRef::from_row_major_slice(&*centred, count, d);
+    let into = MatMut::from_row_major_slice_mut(found, count, k);
+    matmul(into, Accum::Replace, centred, MatRef::from_row_major_slice(map, d, k), 1.0, Par::Seq);
+    scores.iter_mut().zip(found.iter()).for_each(|(score, x)| *score = T::from_f64(*x));
+}
+
+/// `scores` ← X·map − 1·`of_mean`ᵀ for the compressed rows from `first` on.
+fn project_sparse<S: Stored, T: Real>(
+    x: &Csr<'_, S>,
+    first: usize,
+    of_mean: &[f64],
+    map: &[f64],
+    room: &mut Vec<f64>,
+    scores: &mut [T],
+) {
+    let k = of_mean.len();
+    room.resize(scores.len(), 0.0);
+    kernels::dots_csr(x, first, map, k, room);
+    for (scores, dots) in scores.chunks_exact_mut(k).zip(room.chunks_exact(k)) {
+        let each = scores.iter_mut().zip(dots).zip(of_mean);
+        each.for_each(|((score, dot), o)| *score = T::from_f64(dot - o));
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::float_cmp, reason = "values that are exact by construction")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_and_rows_by_hand() {
+        // a = D⁻¹(x − μ) = (2, 3); Uᵀa = (3, 2), divided by 4 and by ∞.
+        let (components, shift, scale) = ([0.0, 1.0, 1.0, 0.0], [1.0, 2.0], [0.5, 2.0]);
+        let factors = vec![4.0, f64::INFINITY];
+        let projection = Projection::new(&components, 2, Some(&shift), Some(&scale), Some(factors)).unwrap();
+        let x: Matrix = Dense::new(vec![2.0, 8.0], 1, 2).unwrap().into();
+        assert_eq!(projection.transform_to::<f64>(&x).unwrap(), [0.75, 0.0]);
+        // Back: μ + D(0, 4·0.75), without the component that has no scores.
+        assert_eq!(projection.inverse_transform_to(&[0.75, 9.0]).unwrap(), [1.0, 8.0]);
+        let plain = Projection::new(&components, 2, None, None, None).unwrap();
+        assert_eq!(plain.transform_to::<f32>(&x).unwrap(), [8.0, 2.0]);
+        assert_eq!(plain.inverse_transform_to(&[8.0, 2.0]).unwrap(), [2.0, 8.0]);
+    }
+
+    #[test]
+    fn parts_that_do_not_fit_are_refused() {
+        let zeros = [0.0; 6];
+        let refused = |numbers: usize, d: usize, shift: usize, factors: usize| {
+            let factors = Some(vec![1.0; factors]);
+            Projection::new(&zeros[..numbers], d, Some(&zeros[..shift]), None, factors)
+                .unwrap_err()
+                .to_string()
+        };
+        assert_eq!(refused(5, 3, 3, 1), "numbers in components of 3 columns: 5 given where 3 are needed");
+        assert_eq!(refused(0, 3, 3, 0), "numbers in components of 3 columns: 0 given where 3 are needed");
+        assert_eq!(refused(0, 0, 0, 0), "numbers in components of 0 columns: 0 given where 0 are needed");
+        assert_eq!(refused(6, 3, 2, 2), "columns to be subtracted: 2 given where 3 are needed");
+        assert_eq!(refused(6, 3, 3, 3), "factors of the scores: 3 given where 2 are needed");
+    }
+}
