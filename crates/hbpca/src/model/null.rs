@@ -4,51 +4,27 @@
 //! the component is a direction of rounding, and so are its scores. It has *no variance* for all that follows from a model.
 
 use super::{Model, Summary};
-use crate::Fit;
 
 impl Summary {
     /// Whether λᵢ can be told from 0: λᵢ − rᵢ > 0.
-    pub(super) fn has_variance(&self, i: usize) -> bool {
+    pub(crate) fn has_variance(&self, i: usize) -> bool {
         self.eigenvalues[i] > self.residuals[i]
     }
 }
 
 impl Model {
     /// Keeps the first `count` components.
-    fn truncate(&mut self, count: usize) {
+    pub(crate) fn truncate(&mut self, count: usize) {
         self.components.truncate(count * self.summary.d);
         self.summary.eigenvalues.truncate(count);
         self.summary.residuals.truncate(count);
     }
 }
 
-impl Fit {
-    /// Without the trailing components that have no variance; at least one is kept.
-    ///
-    /// ```
-    /// use hbpca::{Dense, FitConfig, Matrix};
-    /// // Three columns, but one direction.
-    /// let x: Matrix = Dense::new(vec![1.0, 2.0, 3.0, 2.0, 4.0, 6.0, 5.0, 10.0, 15.0, 0.0, 0.0, 0.0], 4, 3)?.into();
-    /// let fit = FitConfig { k: 3, ..FitConfig::default() }.fit(&x)?;
-    /// assert_eq!(fit.without_null_components().model.n_components(), 1);
-    /// # Ok::<(), hbpca::Error>(())
-    /// ```
-    #[must_use]
-    pub fn without_null_components(mut self) -> Self {
-        let (k, summary) = (self.model.n_components(), self.model.summary());
-        let kept = (0..k).take_while(|i| summary.has_variance(*i)).count().max(1);
-        if kept < k {
-            self.model.truncate(kept);
-            self.certificate = self.certificate.leading(kept);
-        }
-        self
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::float_cmp, reason = "values that are exact by construction")]
 mod tests {
-    use super::*;
+    use crate::Fit;
     use crate::{Dense, FitConfig, Matrix, Whitening};
 
     /// 12 rows of 5 columns within the span of `rank` vectors.

@@ -410,3 +410,26 @@ impl FitConfig {
         }
     }
 }
+
+impl Fit {
+    /// Without the trailing components that have no variance; at least one is kept.
+    ///
+    /// ```
+    /// use hbpca::{Dense, FitConfig, Matrix};
+    /// // Three columns, but one direction.
+    /// let x: Matrix = Dense::new(vec![1.0, 2.0, 3.0, 2.0, 4.0, 6.0, 5.0, 10.0, 15.0, 0.0, 0.0, 0.0], 4, 3)?.into();
+    /// let fit = FitConfig { k: 3, ..FitConfig::default() }.fit(&x)?;
+    /// assert_eq!(fit.without_null_components().model.n_components(), 1);
+    /// # Ok::<(), hbpca::Error>(())
+    /// ```
+    #[must_use]
+    pub fn without_null_components(mut self) -> Self {
+        let (k, summary) = (self.model.n_components(), self.model.summary());
+        let kept = (0..k).take_while(|i| summary.has_variance(*i)).count().max(1);
+        if kept < k {
+            self.model.truncate(kept);
+            self.certificate = self.certificate.leading(kept);
+        }
+        self
+    }
+}
