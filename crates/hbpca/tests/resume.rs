@@ -203,6 +203,23 @@ fn shares_of_the_variance_grow_on() {
 }
 
 #[test]
+fn covariance_in_single_precision_goes_on_in_double_for_a_smaller_tolerance() {
+    let (_, x) = &data()[0];
+    let with = |tol: f64| FitConfig {
+        limits: Limits { tol, ..Limits::default() },
+        ..config(SolverKind::Covariance)
+    };
+    for loose in [1e-2, 1e-5] {
+        let (content, checkpoints) = kept(&with(loose), x, None);
+        assert_eq!(content.outcome, Outcome::Converged);
+        let last = checkpoints.last().unwrap();
+        let resumed = with(1e-10).run().checkpoints(from(last)).fit(x).unwrap();
+        assert_eq!(resumed.outcome, Outcome::Converged, "from {loose:e}");
+        assert!(resumed.certificate.holds(1e-10));
+    }
+}
+
+#[test]
 fn limits_may_change_and_a_finished_run_returns_at_once() {
     let (_, x) = &data()[0];
     let config = config(SolverKind::Power);

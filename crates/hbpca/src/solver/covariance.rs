@@ -59,8 +59,8 @@ pub struct CovarianceSolver {
     seed: u64,
     /// Whether the next look tries single precision.
     single: bool,
-    /// Whether the pairs are those of a C in single precision, with measured rounding.
-    measured: bool,
+    /// Whether C was formed in single precision, so that the next look can do better.
+    improvable: bool,
 }
 
 impl CovarianceSolver {
@@ -79,7 +79,7 @@ impl CovarianceSolver {
             tol: 0.0,
             seed: 0,
             single: false,
-            measured: false,
+            improvable: false,
         })
     }
 
@@ -211,7 +211,7 @@ impl Solver for CovarianceSolver {
 
     fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         let (d, k) = (operator.dim(), self.k);
-        self.measured = false;
+        self.improvable = false;
         if self.max_passes >= (RowSpectrum::PASSES + 1) as f64
             && let Some(gram) = operator.explicit_row_gram()
         {
@@ -232,15 +232,15 @@ impl Solver for CovarianceSolver {
             self.pairs_from_reduction(c, trace, self.image_error)?;
         }
         let enough = SHARE_OF_TOL * self.tol * ritz_values(&self.vectors, &self.images)[0];
+        self.improvable = single;
         if single && rounding > enough {
-            self.measured = true;
             self.measure(operator)?; // 4
         }
         Ok(())
     }
 
     fn residual_estimate(&self) -> Option<ResidualEstimate> {
-        self.measured.then(|| {
+        self.improvable.then(|| {
             let theta = ritz_values(&self.vectors, &self.images);
             let residuals = residual_norms(&self.vectors, &self.images, &theta);
             ResidualEstimate {
@@ -273,6 +273,6 @@ impl Solver for CovarianceSolver {
         archive.part("next", |archive| self.next.archive(archive))?;
         archive.count("passes", &mut self.passes)?;
         archive.flag("single", &mut self.single)?;
-        archive.flag("measured", &mut self.measured)
+        archive.flag("improvable", &mut self.improvable)
     }
 }
