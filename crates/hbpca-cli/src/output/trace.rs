@@ -100,7 +100,8 @@ mod tests {
         let fields = serde_json::to_value(&record).unwrap();
         let mut fields: Vec<&str> = fields.as_object().unwrap().keys().map(String::as_str).collect();
         let mut header: Vec<&str> = HEADER.split(',').collect();
-        (fields.sort_unstable(), header.sort_unstable());
+        fields.sort_unstable();
+        header.sort_unstable();
         assert_eq!(fields, header);
     }
 }

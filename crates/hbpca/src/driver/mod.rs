@@ -146,7 +146,19 @@ impl<'a> Driver<'a> {
             let holds = check.certificate.as_ref().is_some_and(|seen| seen.holds(self.limits.tol));
             // A solver that may have missed copies moves on, away from what was certified.
             let leading = holds && !solver.may_miss_multiplicity()?;
-            let end = self.end(&check, holds, leading, fresh, &mut state, &operator, solver, stop);
+            if fresh && check.may_stagnate(holds) {
+                state.stagnation.see(check.measured);
+            }
+            let spent = self.is_spent(&operator, solver, &state);
+            let end = if leading {
+                Some(Outcome::Converged)
+            } else if check.may_stagnate(holds) && state.stagnation.is_reached(check.measured, check.floor) {
+                Some(Outcome::Stagnated)
+            } else if stop || self.cancel.is_cancelled() {
+                Some(Outcome::Interrupted)
+            } else {
+                spent.then_some(Outcome::Budget)
+            };
             if holds && !leading {
                 // Small residuals, but perhaps not of the leading vectors: when those come up, residuals grow once more.
                 (state.best, state.stagnation) = (None, StagnationTest::default());
@@ -162,12 +174,11 @@ impl<'a> Driver<'a> {
             solver.step(&mut operator)?;
             fresh = true;
         };
-        let last = match certificate {
-            Some(certificate) => certificate,
-            None => {
-                solver.form_pairs(&mut operator)?;
-                certify(solver, &operator, &mut state.second)
-            }
+        let last = if let Some(certificate) = certificate {
+            certificate
+        } else {
+            solver.form_pairs(&mut operator)?;
+            certify(solver, &operator, &mut state.second)
         };
         self.tell(&Event::Finished { outcome });
         let better = state.is_better(&last);
@@ -187,36 +198,6 @@ impl<'a> Driver<'a> {
                 Err(Error::shape("coordinates of the reference vector", d, u1.len()))
             }
             _ => Ok(()),
-        }
-    }
-
-    /// Whether and how the run ends with this look.
-    #[allow(clippy::too_many_arguments, reason = "everything that ends a run")]
-    fn end<O: CovarianceOperator>(
-        &self,
-        check: &ResidualCheck,
-        holds: bool,
-        leading: bool,
-        fresh: bool,
-        state: &mut RunState,
-        operator: &Counted<O>,
-        solver: &dyn Solver,
-        stop: bool,
-    ) -> Option<Outcome> {
-        let at_risk = !holds && !check.bound_will_fall;
-        if fresh && at_risk {
-            state.stagnation.see(check.measured);
-        }
-        if leading {
-            Some(Outcome::Converged)
-        } else if at_risk && state.stagnation.is_reached(check.measured, check.floor) {
-            Some(Outcome::Stagnated)
-        } else if stop || self.cancel.is_cancelled() {
-            Some(Outcome::Interrupted)
-        } else if self.is_spent(operator, solver, state) {
-            Some(Outcome::Budget)
-        } else {
-            None
         }
     }
 
@@ -350,6 +331,13 @@ struct ResidualCheck {
     bound_will_fall: bool,
     /// None where it would not hold.
     certificate: Option<Certificate>,
+}
+
+impl ResidualCheck {
+    /// Whether rounding may be all that is left: not where the tolerance is met, nor where the bound on rounding is about to fall.
+    fn may_stagnate(&self, holds: bool) -> bool {
+        !holds && !self.bound_will_fall
+    }
 }
 
 /// Gives a run everything back.

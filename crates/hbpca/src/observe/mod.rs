@@ -43,7 +43,7 @@ pub enum Outcome {
     Budget,
     /// The residual is down at the rounding of the images and still above the tolerance: no step can help.
     Stagnated,
-    /// An observer or a [`CancelToken`] asked to stop.
+    /// An observer or a [`CancelToken`](crate::CancelToken) asked to stop.
     Interrupted,
 }
 

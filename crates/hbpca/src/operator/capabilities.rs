@@ -57,7 +57,7 @@ pub trait ExplicitCovariance {
 
 /// Products with G = (1/n)AAᵀ in single precision. G has the eigenvalues of C, and vectors as long as there are rows.
 pub trait RowGram {
-    /// `out` ← GU for U n×p: [two](Self::PASSES) full passes, for AᵀU and for A(AᵀU).
+    /// `out` ← GU for U n×p: two full passes, for AᵀU and for A(AᵀU).
     fn apply_gram(&mut self, u: &Block, out: &mut Block) -> Result<RoundingBound, Error>;
 
     /// `out` ← AᵀU: one full pass. It points along eigenvectors of C for those U of G.

@@ -276,17 +276,14 @@ fn run_on(
     let (report, plan) = loop {
         let resumed = session.resume(&mut run);
         let mut plan = source.plan(&run, iterates_wanted)?;
-        let paused = match resumed {
-            Some((chosen_because, paused)) => {
-                plan.chosen_because = chosen_because;
-                tell_earlier(&session, observers);
-                Some(paused)
-            }
-            None => {
-                (run.solver, run.k) = (plan.solver, plan.k);
-                find_step_size(&source, &plan, &mut run, &mut read)?;
-                None
-            }
+        let paused = if let Some((chosen_because, paused)) = resumed {
+            plan.chosen_because = chosen_because;
+            tell_earlier(&session, observers);
+            Some(paused)
+        } else {
+            (run.solver, run.k) = (plan.solver, plan.k);
+            find_step_size(&source, &plan, &mut run, &mut read)?;
+            None
         };
         run.check(shape.n, shape.d)?;
         let mut driver = Driver::new(run.limits).having_read(read).cancelled_by(cancel);

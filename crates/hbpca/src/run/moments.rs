@@ -34,7 +34,7 @@ impl Source for FromMoments {
     fn plan(&self, config: &FitConfig, _iterates_wanted: bool) -> Result<Plan, Error> {
         let config = FitConfig { solver: SolverKind::Covariance, ..config.clone() };
         let mut plan = Plan::for_shape(self.shape(), &config);
-        plan.chosen_because = "only the moments of the rows are kept".to_owned();
+        plan.chosen_because = String::from("only the moments of the rows are kept");
         Ok(plan)
     }
 

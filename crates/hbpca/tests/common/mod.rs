@@ -159,20 +159,8 @@ pub fn prepare(values: &[f64], d: usize, preprocessing: Preprocessing) -> Vec<f6
             _ => 0.0,
         };
         let scale = match preprocessing.scaling {
-            Scaling::Std => {
-                if lo < hi {
-                    sd
-                } else {
-                    1.0
-                }
-            }
-            Scaling::MinMax => {
-                if lo < hi {
-                    hi - lo
-                } else {
-                    1.0
-                }
-            }
+            Scaling::Std if lo < hi => sd,
+            Scaling::MinMax if lo < hi => hi - lo,
             _ => 1.0,
         };
         out.iter_mut().skip(j).step_by(d).for_each(|x| *x = (*x - shift) / scale);

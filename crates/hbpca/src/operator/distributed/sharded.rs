@@ -45,7 +45,7 @@ impl<O: CovarianceOperator, C: Communicator> Sharded<O, C> {
         let n_rows_of = |rank: usize| each[2 * rank] as usize;
         let first_row = (0..communicator.rank()).map(n_rows_of).sum();
         let n_rows = (0..communicator.size()).map(n_rows_of).sum();
-        let single = each.iter().skip(1).step_by(2).all(|has| *has == 1.0);
+        let single = each.iter().skip(1).step_by(2).all(|has| *has > 0.0);
         Ok(Self { local, communicator, first_row, n_rows, single, my_rows: Vec::new() })
     }
 
