@@ -130,7 +130,7 @@ fn choices_that_change_the_way_go_on_too() {
     // More looks than the residual can use: stagnation, with its patience.
     let limits = Limits { tol: 0.0, max_passes: 60.0, ..Limits::default() };
     for kind in [SolverKind::Krylov, SolverKind::Anchored, SolverKind::PowerM] {
-        assert_law(&FitConfig { limits: limits, ..config(kind) }, &dense, None, "stagnating");
+        assert_law(&FitConfig { limits, ..config(kind) }, &dense, None, "stagnating");
     }
     let oracle = MomentumChoice::Oracle(0.9);
     for kind in [SolverKind::PowerM, SolverKind::VrPowerM, SolverKind::VrHbPower] {
