@@ -154,9 +154,7 @@ impl<A: Arithmetic> TallBasis<A> {
             sums.clear();
             sums.resize(rows * p, A::default());
             tall::add_product(sums, self.chunk(i), rows, &h);
-            for (c, sums) in sums.chunks_exact(rows).enumerate() {
-                w.iter_mut().skip(c).step_by(p).zip(sums).for_each(|(w, x)| *w += x.to_f64());
-            }
+            each_entry(sums, rows, p, w, |w, x| *w += x.to_f64());
         });
     }
 
@@ -336,21 +334,44 @@ fn lock<T>(chunk: &Mutex<T>) -> MutexGuard<'_, T> {
     chunk.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Coordinates that are transposed at a time: with some dozen vectors they stay in the first-level cache.
+const TRANSPOSED: usize = 64;
+
 /// The columns of chunk i of `block`, times `factor`; zeros beyond its end.
 fn load<A: Arithmetic>(block: &Block, factor: f64, i: usize, rows: usize, columns: &mut [A]) {
     let p = block.p();
     let from = (i * rows * p).min(block.values().len());
     let values = &block.values()[from..block.values().len().min(from + rows * p)];
-    for (c, column) in columns.chunks_exact_mut(rows).enumerate() {
-        let mut given = values.iter().skip(c).step_by(p);
-        column.fill_with(|| A::from_f64(given.next().map_or(0.0, |x| x * factor)));
+    columns.fill(A::default());
+    for (at, values) in values.chunks((TRANSPOSED * p).max(1)).enumerate() {
+        for (c, column) in columns.chunks_exact_mut(rows).enumerate() {
+            let given = values.iter().skip(c).step_by(p);
+            column[at * TRANSPOSED..].iter_mut().zip(given).for_each(|(to, x)| *to = A::from_f64(x * factor));
+        }
     }
 }
 
 /// The first rows of `columns`, side by side.
 fn unload<A: Arithmetic>(columns: &[A], rows: usize, p: usize, out: &mut [f64]) {
-    for (c, column) in columns.chunks_exact(rows).take(p).enumerate() {
-        out.iter_mut().skip(c).step_by(p).zip(column).for_each(|(to, x)| *to = x.to_f64());
+    each_entry(columns, rows, p, out, |to, x| *to = x.to_f64());
+}
+
+/// Calls `change(out, x)` for the first rows of `columns`, p of them, side by side in `out`.
+fn each_entry<A: Arithmetic>(
+    columns: &[A],
+    rows: usize,
+    p: usize,
+    out: &mut [f64],
+    change: impl Fn(&mut f64, &A),
+) {
+    for (at, out) in out.chunks_mut((TRANSPOSED * p).max(1)).enumerate() {
+        for (c, column) in columns.chunks_exact(rows).take(p).enumerate() {
+            out.iter_mut()
+                .skip(c)
+                .step_by(p)
+                .zip(&column[at * TRANSPOSED..])
+                .for_each(|(to, x)| change(to, x));
+        }
     }
 }
 
