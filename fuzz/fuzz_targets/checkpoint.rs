@@ -1,6 +1,6 @@
 #![no_main]
 
-use hbpca::checkpoint::Resumable;
+use hbpca::checkpoint::Checkpoints;
 use hbpca::{Dense, FitConfig, Limits, Matrix};
 use hbpca_io::checkpoint_from_bytes;
 use twox_hash::XxHash3_64;
@@ -18,11 +18,12 @@ libfuzzer_sys::fuzz_target!(|content: &[u8]| {
     let Ok(rows) = Dense::borrowed(&ROWS, 8, 3) else { return };
     let config = FitConfig {
         solver: checkpoint.solver,
-        limits: Limits { tol: 1e-12, max_passes: 12.0, max_seconds: 1.0, ..Limits::default() },
+        limits: Limits { tol: 1e-12, max_passes: 12.0, max_seconds: 1.0 },
         epoch: 2,
         threads: 1,
         ..FitConfig::default()
     };
-    let resumable = Resumable { data: checkpoint.data.clone(), from: Some(checkpoint), ..Resumable::default() };
-    let _ = config.fit_resumable(&Matrix::from(rows), None, &mut [], resumable);
+    let checkpoints =
+        Checkpoints { data: checkpoint.data.clone(), resume: Some(checkpoint), ..Checkpoints::default() };
+    let _ = config.run().checkpoints(checkpoints).fit(&Matrix::from(rows));
 });
