@@ -7,12 +7,13 @@ Names that the crate root re-exports count as imports of the module they come fr
 import re
 import sys
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent.parent / "crates/hbpca/src"
 # The comment, string and test code of a file say nothing about its layer.
 NOISE = re.compile(r"//[^\n]*|\"(?:\\.|[^\"\\])*\"")
-TESTS = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[allow[^\]]*\]\s*)?mod \w+ \{.*", re.S)
+TESTS = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[allow[^\]]*\]\s*)?mod \w+ \{.*", re.DOTALL)
 
 
 def names(text: str) -> list[str]:
@@ -90,7 +91,7 @@ def main() -> int:
     edges = graph()
     if found := circle(edges):
         print("these modules import each other in a circle:")
-        for module, imported in zip(found, found[1:]):
+        for module, imported in pairwise(found):
             print(f"  {module} → {imported} in {', '.join(sorted(edges[module][imported]))}")
         return 1
     print(f"{len(edges)} modules of the core, no circle among their imports")
