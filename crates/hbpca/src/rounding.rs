@@ -15,9 +15,10 @@ pub(crate) fn rounding_of_sum(terms: usize) -> f64 {
 pub struct RoundingBound(f64);
 
 impl RoundingBound {
-    /// Images of unit vectors are off by at most `bound`.
+    /// Images of unit vectors are off by at most `bound`. What is negative or no number bounds nothing: it counts as infinite, so
+    /// that no residual with it ever meets a tolerance.
     pub const fn new(bound: f64) -> Self {
-        Self(bound)
+        Self(if bound >= 0.0 { bound } else { f64::INFINITY })
     }
 
     /// The bound for a unit vector.

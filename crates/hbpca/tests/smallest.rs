@@ -208,6 +208,24 @@ fn products_alone_are_enough_for_every_solver_and_make_a_model() {
 }
 
 #[test]
+fn weights_are_refused_where_they_would_be_ignored() {
+    let (config, weights) = (FitConfig::default(), [1.0; N]);
+    let error =
+        config.run().weights(&weights[..]).fit_operator(&mut RowList(rows())).unwrap_err().to_string();
+    assert!(error.starts_with("weights = 40 numbers: an operator cannot take any"), "{error}");
+    let rows = Elsewhere(rows().concat());
+    let error = config.run().weights(&weights[..]).fit_streamed(rows, 64 << 20).unwrap_err().to_string();
+    assert!(error.starts_with("weights = 40 numbers: rows on disk cannot take any"), "{error}");
+}
+
+#[test]
+fn a_bound_that_bounds_nothing_never_converges() {
+    for bound in [-1.0, f64::NAN, f64::NEG_INFINITY] {
+        assert_eq!(RoundingBound::new(bound).of_image(), f64::INFINITY);
+    }
+}
+
+#[test]
 fn single_precision_is_asked_for_where_it_is_offered_and_double_at_the_end() {
     let mut offers = Capable::new(Has::SinglePrecision);
     offers.run(&mut krylov());

@@ -128,7 +128,10 @@ impl Plan {
             (SolverKind::VrHbPower, _) => {
                 Box::new(VrHbPower::new(d, eta, epoch()?, momentum()?, sampler()?, &start)?)
             }
-            (SolverKind::Covariance | SolverKind::Auto | SolverKind::Krylov | SolverKind::Anchored, _) => {
+            (SolverKind::Auto | SolverKind::Krylov | SolverKind::Anchored, _) => {
+                unreachable!("a plan names a solver, and sizes of that solver")
+            }
+            (SolverKind::Covariance, _) => {
                 let solver = CovarianceSolver::new(d, k)?.within(config.limits.max_passes);
                 Box::new(solver.aiming_at(config.limits.tol, seed))
             }

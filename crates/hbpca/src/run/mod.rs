@@ -227,7 +227,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Fits rows that are read from disk in every pass, in at most `memory` bytes. There are no weights for these.
+    /// Fits rows that are read from disk in every pass, in at most `memory` bytes. Weights are refused.
     pub fn fit_streamed(self, mut rows: impl RowChunks, memory: u64) -> Result<Fit, Error> {
         let plan = self.config.plan_streamed(&mut rows, memory)?;
         self.fit_planned(rows, plan)
@@ -235,6 +235,7 @@ impl<'a> Run<'a> {
 
     /// The same for rows that a [plan](FitConfig::plan_streamed) was made for, which tells what this will cost.
     pub fn fit_planned(self, mut rows: impl RowChunks, plan: StreamPlan) -> Result<Fit, Error> {
+        self.refuse_weights("rows on disk")?;
         let Self { config, mut observers, cancel, checkpoints, .. } = self;
         let checkpoints = on_disk::with_fingerprint(checkpoints, &mut rows, &plan)?;
         let session = Session::new(config, checkpoints)?;
@@ -247,15 +248,29 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Fits whatever has products with a covariance. Rows are as the operator has them: neither centring nor scaling nor weights are
-    /// added here, and a step size not given is 0.1.
+    /// Fits whatever has products with a covariance, on the current thread pool. Rows are as the operator has them: neither centring nor
+    /// scaling is added here, weights are refused, and a step size not given is 0.1.
     pub fn fit_operator(self, operator: &mut dyn CovarianceOperator) -> Result<Fit, Error> {
+        self.refuse_weights("an operator")?;
         let Self { config, mut observers, cancel, checkpoints, .. } = self;
         let Shape { n, d } = operator.shape();
         config.check(n, d)?;
         let session = Session::new(config, checkpoints)?;
         let clock = session.clock();
         run_on(GivenOperator::new(operator), config, session, &clock, &cancel, &mut observers)
+    }
+}
+
+impl Run<'_> {
+    /// Only a matrix in memory takes weights; others must not seem to.
+    fn refuse_weights(&self, of: &str) -> Result<(), Error> {
+        match self.weights {
+            None => Ok(()),
+            Some(weights) => {
+                let advice = format!("{of} cannot take any: fit a matrix in memory, or leave them out");
+                Err(Error::parameter("weights", format!("{} numbers", weights.len()), advice))
+            }
+        }
     }
 }
 
