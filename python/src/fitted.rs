@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use hbpca::certificate::{Certainty, Cluster};
 use hbpca::{Fit, Record};
 use hbpca_io::{OutputFile, StoredModel};
 use numpy::{PyArray1, PyArray2};
@@ -14,12 +15,18 @@ use crate::errors::{Failure, Outcome};
 #[pyclass(frozen, module = "hbpca._hbpca")]
 pub struct Fitted {
     stored: StoredModel,
+    /// Whether the solver knows anything of the eigenvalue that follows, so that an angle without a bound means something.
+    gap_is_known: bool,
 }
 
 impl Fitted {
     /// Of a fit that was asked for the tolerance `tol`.
     pub fn of_fit(fit: &Fit, tol: f64) -> Self {
-        Self { stored: StoredModel::of_fit(fit, &fit.chosen_because, tol) }
+        let certificate = &fit.certificate;
+        let gap_is_known = certificate.gap_is_proved
+            || certificate.following_eigenvalue().is_some()
+            || fit.solver.finds_many();
+        Self { stored: StoredModel::of_fit(fit, &fit.chosen_because, tol), gap_is_known }
     }
 }
 
@@ -148,6 +155,12 @@ impl Fitted {
         self.stored.origin.seed
     }
 
+    /// Whether an angle without a bound means that eigenvalues are too close, rather than that nothing is known of them.
+    #[getter]
+    fn gap_is_known(&self) -> bool {
+        self.gap_is_known
+    }
+
     /// One dict for every certified iterate.
     #[getter]
     fn history<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
@@ -163,11 +176,28 @@ impl Fitted {
         dict.set_item("sentence", certificate.to_string())?;
         dict.set_item("eigenvalues", &certificate.eigenvalues)?;
         dict.set_item("residuals", &certificate.residuals)?;
-        dict.set_item("relative_residuals", &certificate.relative_residuals)?;
+        let relative = |x: &f64| if x.is_finite() { *x } else { f64::NAN };
+        let relative: Vec<f64> = certificate.relative_residuals.iter().map(relative).collect();
+        dict.set_item("relative_residuals", relative)?;
+        let status: Vec<&str> = certificate.status.iter().map(|status| status.name()).collect();
+        dict.set_item("status", status)?;
         dict.set_item("eigenvalue_intervals", &certificate.eigenvalue_intervals)?;
         dict.set_item("angle_bounds", &certificate.angle_bounds)?;
         dict.set_item("subspace_angle_bound", certificate.subspace_angle_bound)?;
+        let clusters: Vec<(usize, usize, Option<f64>)> =
+            certificate.clusters.iter().map(|Cluster(first, last, angle)| (*first, *last, *angle)).collect();
+        dict.set_item("clusters", clusters)?;
         dict.set_item("gap_is_proved", certificate.gap_is_proved)?;
+        let certainty = match certificate.certainty {
+            Certainty::Proved => "proved",
+            Certainty::Probability => "probability",
+            _ => "estimated",
+        };
+        dict.set_item("certainty", certainty)?;
+        dict.set_item("failure_probability", certificate.failure_probability)?;
+        let probe = self.stored.origin.probe;
+        dict.set_item("probe_passes", probe.map_or(0, |probe| probe.passes))?;
+        dict.set_item("probe_seed", probe.map(|probe| probe.seed))?;
         dict.set_item("orthonormality_loss", certificate.orthonormality_loss)?;
         dict.set_item("image_rounding", certificate.image_rounding)?;
         Ok(dict)
@@ -185,7 +215,7 @@ impl Fitted {
     // Owned, because a path is what the argument is converted into.
     #[allow(clippy::needless_pass_by_value)]
     fn load(_class: &Bound<'_, PyType>, py: Python<'_>, path: PathBuf) -> Outcome<Self> {
-        py.detach(|| Ok(Self { stored: StoredModel::read(&path)? }))
+        py.detach(|| Ok(Self { stored: StoredModel::read(&path)?, gap_is_known: false }))
     }
 
     /// The content of a model file, for pickle.
@@ -196,7 +226,7 @@ impl Fitted {
     /// From the content of a model file.
     #[classmethod]
     fn from_bytes(_class: &Bound<'_, PyType>, bytes: &[u8]) -> Outcome<Self> {
-        Ok(Self { stored: StoredModel::from_bytes(bytes).map_err(Failure::value)? })
+        Ok(Self { stored: StoredModel::from_bytes(bytes).map_err(Failure::value)?, gap_is_known: false })
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Outcome<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {

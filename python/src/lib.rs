@@ -40,4 +40,11 @@ mod _hbpca {
 
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+    /// What the core has to tell before a fit.
+    #[pymodule_init]
+    fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        use pyo3::types::PyModuleMethods;
+        module.add("DEFAULT_TOL", hbpca::Limits::default().tol)
+    }
 }

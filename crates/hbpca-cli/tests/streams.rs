@@ -114,7 +114,8 @@ fn ctrl_c_keeps_what_was_reached_and_is_130() {
         let mut text = String::new();
         said.read_to_string(&mut text).unwrap();
         assert!(
-            text.contains("press Ctrl-C again") && text.contains("warning: interrupted: the residual is"),
+            text.contains("press Ctrl-C again")
+                && text.contains("warning: interrupted: the largest residual is"),
             "{text}"
         );
         let mut json = String::new();

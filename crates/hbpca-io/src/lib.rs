@@ -57,7 +57,7 @@ pub use error::{ConvertError, ReadError, WriteError};
 pub use format::Format;
 pub use input::Input;
 pub use machine_memory::machine_memory;
-pub use model_file::{Origin, StoredModel};
+pub use model_file::{CertificateRule, Origin, Probe, StoredModel};
 pub use npy::MappedNpy;
 pub use on_disk::{OnDisk, Place, Storage, on_disk, place};
 pub use options::{ColumnRef, HeaderLine, Precision, ReadOptions};

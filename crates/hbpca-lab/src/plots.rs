@@ -52,7 +52,7 @@ pub fn convergence(history: &[Record]) -> Figure {
         let relative =
             |record: &Record| (x(record), record.residual / record.theta.abs().max(f64::MIN_POSITIVE));
         let residual = Series {
-            label: "residual ‖Cw − θw‖/θ₁".into(),
+            label: "residual ‖Cw − θw‖/θ".into(),
             style: palette::numbered(0),
             mark: Mark::Line,
             points: history.iter().map(relative).collect(),

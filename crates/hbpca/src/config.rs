@@ -70,6 +70,10 @@ pub struct FitConfig {
     pub start: Option<Block>,
     /// What f32 rows are multiplied in.
     pub precision: PrecisionChoice,
+    /// Asks for a [probe](crate::probe) after the run: bounds on angles that fail with this probability at most.
+    pub certify: Option<f64>,
+    /// Seed of the probe; the operating system's where none is given.
+    pub probe_seed: Option<u64>,
 }
 
 impl Default for FitConfig {
@@ -89,6 +93,8 @@ impl Default for FitConfig {
             threads: 0,
             start: None,
             precision: PrecisionChoice::Auto,
+            certify: None,
+            probe_seed: None,
         }
     }
 }
@@ -116,6 +122,12 @@ impl FitConfig {
                 self.solver
             );
             return Err(Error::parameter("k", self.variance_share.unwrap_or(self.k as f64), advice));
+        }
+        if let Some(delta) = self.certify
+            && !(delta > 0.0 && delta <= 0.5)
+        {
+            let advice = "a probability of failure lies above 0 and at most at 0.5; try 1e-9";
+            return Err(Error::parameter("certify", delta, advice));
         }
         self.limits.check()
     }

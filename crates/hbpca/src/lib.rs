@@ -25,7 +25,7 @@
 
 mod block;
 mod cancel;
-mod certificate;
+pub mod certificate;
 pub mod checkpoint;
 mod choose;
 mod columns;
@@ -43,6 +43,7 @@ mod observe;
 pub mod operator;
 mod ordered;
 mod policy;
+pub mod probe;
 mod rounding;
 mod run;
 pub mod solver;

@@ -5,8 +5,10 @@ use crate::Error;
 /// When to stop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// Residuals at most `tol`·θ₁ count as converged.
+    /// A component with a residual of at most `tol`·θᵢ counts as converged.
     pub tol: f64,
+    /// The sine of the largest angle between the components and the leading subspace that is allowed, besides, where one is given.
+    pub angle: Option<f64>,
     /// No step is begun that would read more passes than this.
     pub max_passes: f64,
     /// No step is begun after this many seconds.
@@ -14,9 +16,9 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// tol = 10⁻⁶, 1000 passes, no limit on seconds.
+    /// tol = 10⁻⁶, any angle, 1000 passes, no limit on seconds.
     fn default() -> Self {
-        Self { tol: 1e-6, max_passes: 1000.0, max_seconds: f64::INFINITY }
+        Self { tol: 1e-6, angle: None, max_passes: 1000.0, max_seconds: f64::INFINITY }
     }
 }
 
@@ -28,6 +30,15 @@ impl Limits {
                 "tol",
                 self.tol,
                 "the relative tolerance must lie from 0 up to below 1; try 1e-6",
+            ));
+        }
+        if let Some(angle) = self.angle
+            && !(angle > 0.0 && angle < 1.0)
+        {
+            return Err(Error::parameter(
+                "angle",
+                angle,
+                "the sine of an angle lies between 0 and 1; try 1e-4",
             ));
         }
         if self.max_passes.is_nan() || self.max_passes < 1.0 {
@@ -56,6 +67,7 @@ mod tests {
     #[test]
     fn default_limits_are_the_documented_ones() {
         let limits = Limits::default();
+        assert_eq!(limits.angle, None);
         assert_eq!((limits.tol, limits.max_passes, limits.max_seconds), (1e-6, 1000.0, f64::INFINITY));
         assert!(limits.check().is_ok());
     }

@@ -120,9 +120,15 @@ fn nothing_but_constants_is_never_called_anything_else() {
             let scale = 0.1_f64.powi(2) + 9.0 + 4.0;
             assert!(fit.model.eigenvalues()[0].abs() <= 100.0 * scale * f64::EPSILON);
             assert!(fit.certificate.eigenvalue_intervals[0][0] <= 0.0);
-            let knows = !x.is_sparse() || fit.solver == SolverKind::Covariance;
-            let outcome = if knows { Outcome::Converged } else { Outcome::Stagnated };
-            assert_eq!(fit.outcome, outcome, "{}: {}", fit.solver, fit.certificate);
+            assert_eq!(fit.outcome, Outcome::Converged, "{}: {}", fit.solver, fit.certificate);
+            assert_eq!(
+                fit.certificate.status,
+                [hbpca::certificate::Status::NoVariance],
+                "{}, sparse {}",
+                fit.solver,
+                x.is_sparse()
+            );
+            assert!(fit.certificate.to_string().contains("no variance to rounding"));
         }
     });
 }

@@ -253,7 +253,7 @@ fn squares_that_overflow_are_refused() {
 fn vectors_of_another_length_are_refused_everywhere() {
     let x = data(0.5);
     let mut c = Covariance::new(&x, Preprocessing::NONE).unwrap();
-    let text = check(&mut c, &Block::zeros(5, 1), Next::Unknown).unwrap_err().to_string();
+    let text = check(&mut c, &Block::zeros(5, 1), Next::Unknown, 1e-6).unwrap_err().to_string();
     assert_eq!(text, "coordinates of the vectors to multiply: 5 given where 6 are needed");
     let model = FitConfig { k: 2, ..FitConfig::default() }.fit(&x).unwrap().model;
     let narrow = dense(vec![1.0; 10], 5);

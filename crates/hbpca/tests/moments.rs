@@ -65,7 +65,7 @@ fn certificates_hold_on_the_data_itself() {
         let fit =
             config.fit_moments(&in_chunks(&values, &[3, 100, 101], |x, d| dense(x.to_vec(), d))).unwrap();
         let mut operator = Covariance::new(&x, preprocessing).unwrap();
-        let checked = check(&mut operator, &fit.model.vectors(), Next::Unknown).unwrap();
+        let checked = check(&mut operator, &fit.model.vectors(), Next::Unknown, 1e-6).unwrap();
         for i in 0..5 {
             // What was claimed bounds what is found, up to the rounding of finding it.
             let found = checked.residuals[i] - 2.0 * checked.image_rounding;

@@ -151,7 +151,11 @@ fn judge_all(fit: &Fit, x: &Matrix<'_>, truth: &Truth, label: &str) {
     assert!(fit.model.eigenvalues().is_sorted_by(|a, b| a >= b), "{label}: {:?}", fit.model.eigenvalues());
     // Where C is zero, or known to rounding only, there is nothing to be relative to.
     if truth.lambda[0] > 1e6 * truth.rounding {
-        assert_eq!(fit.outcome, Outcome::Converged, "{label}: {}", fit.certificate);
+        // What f32 entries of a matrix of lower rank have beyond it is their rounding: 10¹⁴ below the first, it may not be told apart.
+        let beyond_reach = |i: usize| fit.model.eigenvalues()[i] < 1e-12 * truth.lambda[0];
+        let open = |i: &usize| fit.certificate.status[*i] == hbpca::certificate::Status::Stagnated;
+        let reached = (0..fit.certificate.status.len()).filter(open).all(beyond_reach);
+        assert!(fit.outcome == Outcome::Converged || reached, "{label}: {}", fit.certificate);
     }
     let spread = fit.certificate.residuals.iter().map(|r| r * r).sum::<f64>().sqrt();
     for (theta, lambda) in fit.model.eigenvalues().iter().zip(&truth.lambda) {

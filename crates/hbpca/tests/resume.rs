@@ -397,6 +397,19 @@ enum Forgery {
     Value(f64),
 }
 
+/// What checkpoints of version 0.1 do not have.
+fn may_be_gone(name: &str) -> bool {
+    [
+        "driver.best.parts.theta",
+        "solver.locked.groups",
+        "solver.given",
+        "solver.searching",
+        "solver.basis.anew.error",
+        "driver.best.null",
+    ]
+    .contains(&name)
+}
+
 #[test]
 fn hostile_states_are_errors_and_never_panics() {
     for kind in SolverKind::ALL {
@@ -410,6 +423,10 @@ fn hostile_states_are_errors_and_never_panics() {
                 let refused = |forgery| {
                     resume(forgery).err().unwrap_or_else(|| panic!("{kind}, {storage}: {name}")).to_string()
                 };
+                if may_be_gone(name) {
+                    assert!(resume(Forgery::Gone).is_ok(), "{name}");
+                    continue;
+                }
                 assert!(refused(Forgery::Gone).ends_with(&format!("its {name} is missing")), "{name}");
                 if !tensor.values().is_empty() {
                     assert!(refused(Forgery::Value(f64::NAN)).ends_with(&format!("its {name} holds NaN")));
@@ -425,7 +442,9 @@ fn hostile_states_are_errors_and_never_panics() {
             }
             for name in one.paused.state.counts().keys() {
                 let resume = |forgery| config.run().checkpoints(from(&forged(one, name, forgery))).fit(&x);
-                assert!(resume(Forgery::Gone).unwrap_err().to_string().contains("is missing"), "{name}");
+                if !may_be_gone(name) {
+                    assert!(resume(Forgery::Gone).unwrap_err().to_string().contains("is missing"), "{name}");
+                }
                 assert!(resume(Forgery::Count(u64::MAX)).unwrap_err().to_string().contains("impossible"));
                 for count in [0, 1, 2, 1 << 20, 1 << 53] {
                     let _ = resume(Forgery::Count(count));

@@ -347,7 +347,7 @@ impl Solver for Stubborn {
         operator.apply(&self.0, &mut self.1).map(drop)
     }
     fn pairs(&mut self) -> Pairs<'_> {
-        Pairs { vectors: &self.0, images: &self.1, image_error: 0.0, next: Next::Unknown }
+        Pairs::new(&self.0, &self.1, 0.0, Next::Unknown)
     }
     fn step(&mut self, _operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         Ok(())

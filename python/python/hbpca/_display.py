@@ -65,7 +65,8 @@ def convergence(pca, ax=None):
     ax = _axes(ax)
     records = [record for record in pca.history_ if record["theta"] > 0]
     ax.semilogy([r["passes"] for r in records], [r["residual"] / r["theta"] for r in records], "o-", label=pca.solver_)
-    ax.axhline(pca.tol, color="grey", linestyle="--", label=f"tol = {pca.tol:g}")
-    ax.set(xlabel="passes over the data", ylabel="residual / θ₁")
+    tol = pca._fitted.tol
+    ax.axhline(tol, color="grey", linestyle="--", label=f"tol = {tol:g}")
+    ax.set(xlabel="passes over the data", ylabel="residual / θ")
     ax.legend()
     return ax

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 VERSION: str
+DEFAULT_TOL: float
 
 class Fitted:
     @property
@@ -48,6 +49,8 @@ class Fitted:
     def tol(self) -> float: ...
     @property
     def seed(self) -> int: ...
+    @property
+    def gap_is_known(self) -> bool: ...
     @property
     def history(self) -> list[dict[str, Any]]: ...
     @property

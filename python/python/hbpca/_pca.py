@@ -33,6 +33,10 @@ _ADVICE = {
 }
 
 
+#: The sine of an angle that is not known to this is worth a warning.
+_KNOWN_ANGLE = 0.1
+
+
 def _weights(sample_weight):
     weights = None if sample_weight is None else np.ascontiguousarray(sample_weight, dtype=np.float64)
     if weights is not None and weights.ndim != 1:
@@ -82,8 +86,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
     solver : str, default="auto"
         "auto", "covariance", "krylov" or "anchored"; for one component also "power", "power-m", "oja", "vr-pca",
         "vr-power-m" and "vr-hb-power".
-    tol : float, default=1e-6
-        Residuals ‖Cw − θw‖ at most tol·θ₁ count as converged.
+    tol : float or None, default=None
+        A component has converged when its residual is at most tol times its own eigenvalue; `None` is 1e-6.
+    angle_tol : float or None, default=None
+        Besides, go on until the sine of the largest angle between the components and the true ones is at most this.
+    certify : float or None, default=None
+        A probability, such as 1e-9: a probe with random vectors follows the fit, and what `certificate_` says of angles
+        then fails with this probability at most. Without it angles are proved or estimated, as `certificate_.certainty` says.
     max_passes, max_seconds : float or None, default=None
         No step is begun that would read more passes over the data, or after this time.
     eta, momentum, lambda2, batch, epoch : default=None
@@ -140,7 +149,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         center=True,
         scale=None,
         solver="auto",
-        tol=1e-6,
+        tol=None,
+        angle_tol=None,
+        certify=None,
         max_passes=None,
         max_seconds=None,
         eta=None,
@@ -162,6 +173,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         self.scale = scale
         self.solver = solver
         self.tol = tol
+        self.angle_tol = angle_tol
+        self.certify = certify
         self.max_passes = max_passes
         self.max_seconds = max_seconds
         self.eta = eta
@@ -189,8 +202,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         """
         self._forget_chunks()
         self._fit(X, y, sample_weight)
-        if self.outcome_ != "converged":
-            self._warn()
+        self._warn()
         return self
 
     def partial_fit(self, X, y=None, sample_weight=None, check_input=True):
@@ -226,8 +238,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         moments = _hbpca.Moments.with_rows(before, rows_of(X), settings, _weights(sample_weight))
         fitted = moments.fit(settings, wanted_components(self.n_components))
         vars(self).update(self._attributes(fitted, X.dtype), _moments=moments, n_samples_seen_=moments.n_samples)
-        if self.outcome_ != "converged":
-            self._warn()
+        self._warn()
         return self
 
     def _forget_chunks(self):
@@ -285,7 +296,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
             "n_components_": k,
             "n_features_in_": d,
             "n_samples_": fitted.n_samples,
-            "certificate_": Certificate.from_numbers(fitted.certificate),
+            "certificate_": Certificate.from_numbers(fitted.certificate, dtype),
             "history_": fitted.history,
             "n_passes_": fitted.passes,
             "solver_": fitted.solver,
@@ -294,12 +305,29 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         }
 
     def _warn(self):
+        if self.outcome_ == "converged":
+            self._warn_of_angles()
+            return
         warnings.warn(
             f"PCA did not converge: solver {self.solver_!r} ended with {self.outcome_!r} after {self.n_passes_:.1f} passes; "
-            f"the largest relative residual is {self.certificate_.worst:.1e} where tol = {self.tol:g} was asked for. "
+            f"the largest relative residual is {self.certificate_.worst:.1e} where tol = {self._fitted.tol:g} was asked for. "
             f"{_ADVICE[self.outcome_]}",
             ConvergenceWarning,
             stacklevel=3,
+        )
+
+    def _warn_of_angles(self):
+        unknown = self.certificate_.undetermined(_KNOWN_ANGLE)
+        if not unknown or not self._fitted.gap_is_known:
+            return
+        names = ", ".join(str(i + 1) for i in unknown[:10]) + (f" and {len(unknown) - 10} more" if len(unknown) > 10 else "")
+        warnings.warn(
+            f"the angle of component {names} to the true one is not known to {_KNOWN_ANGLE:g}: eigenvalues are too close "
+            f"for tol = {self._fitted.tol:g}, or n_components cuts a cluster of them. Lower tol, set angle_tol, or choose "
+            "another n_components; "
+            "certificate_.clusters names components that are determined only together.",
+            ConvergenceWarning,
+            stacklevel=4,
         )
 
     def _validated(self, X, *, reset):

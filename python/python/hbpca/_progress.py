@@ -6,12 +6,14 @@ import sys
 import time
 from typing import Any, TextIO
 
+from hbpca._hbpca import DEFAULT_TOL
+
 
 class ProgressLine:
     """A callback that draws on a terminal or in a notebook; elsewhere it writes a line at most once a second."""
 
-    def __init__(self, tol: float, out: TextIO | None = None):
-        self.tol = tol
+    def __init__(self, tol: float | None, out: TextIO | None = None):
+        self.tol = DEFAULT_TOL if tol is None else tol
         self.out = sys.stderr if out is None else out
         self.in_place = self.out.isatty() or type(self.out).__module__.startswith("ipykernel")
         self.drawn = 0
@@ -38,6 +40,6 @@ class ProgressLine:
 def _text(record: dict[str, Any], tol: float) -> str:
     residual = record["residual"] / record["theta"] if record["theta"] > 0 else record["residual"]
     return (
-        f"hbpca: {record['passes']:.1f} passes, {record['seconds']:.1f} s, θ₁ = {record['theta']:.6g}, "
+        f"hbpca: {record['passes']:.1f} passes, {record['seconds']:.1f} s, θ = {record['theta']:.6g}, "
         f"residual {residual:.1e} (tol {tol:.0e})"
     )

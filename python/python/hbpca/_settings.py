@@ -16,6 +16,8 @@ class Choices(TypedDict, total=False):
     center: bool
     scale: str | None
     tol: float | None
+    angle_tol: float | None
+    certify: float | None
     max_passes: float | None
     max_seconds: float | None
     eta: float | str | None
@@ -34,6 +36,8 @@ class Settings:
     center: bool = True
     scale: str | None = None
     tol: float | None = None
+    angle_tol: float | None = None
+    certify: float | None = None
     max_passes: float | None = None
     max_seconds: float | None = None
     eta: float | str | None = None

@@ -63,7 +63,9 @@ def solve(
     weights : one weight a row
     callback : called with a dict at each certified iterate; stops the run by returning something true
     center, scale : preparation of the columns, carried out implicitly; as of `PCA`
-    tol : residuals at most tol·θ₁ count as converged
+    tol : a component has converged when its residual is at most tol times its own eigenvalue; `None` is 1e-6
+    angle_tol : besides, go on until the sine of the largest angle to the true components is at most this
+    certify : a probability, such as 1e-9, with which the angle bounds may fail after a probe with random vectors
     max_passes, max_seconds : no step is begun that would read more passes over the data, or after this time
     eta, momentum, lambda2, batch, epoch : parameters of the paper's methods
     threads : the result does not depend on their number
@@ -78,7 +80,7 @@ def solve(
     return Solution(
         components=fitted.components,
         eigenvalues=fitted.eigenvalues,
-        certificate=Certificate.from_numbers(fitted.certificate),
+        certificate=Certificate.from_numbers(fitted.certificate, fitted.components.dtype),
         history=fitted.history,
         outcome=fitted.outcome,
         passes=fitted.passes,

@@ -25,9 +25,12 @@ pub struct FitArgs {
     #[command(flatten)]
     pub preparation: PreparationArgs,
 
-    /// Residuals at most TOL·θ₁ count as converged
+    /// A component counts as converged when its residual is at most TOL times its own eigenvalue
     #[arg(long, value_name = "TOL", default_value = "1e-6", help_heading = STOPPING)]
     pub tol: f64,
+    /// Besides, go on until the sine of the largest angle between the components and the true ones is at most X, such as 1e-4
+    #[arg(long, value_name = "X", help_heading = STOPPING)]
+    pub angle: Option<f64>,
     /// Passes over the data after which to stop
     #[arg(long, value_name = "N", default_value_t = 1000.0, help_heading = STOPPING)]
     pub max_passes: f64,
@@ -53,6 +56,12 @@ pub struct FitArgs {
     /// Seed of the start vector and of the mini-batches
     #[arg(long, value_name = "SEED", default_value_t = 0, help_heading = METHOD)]
     pub seed: u64,
+    /// Probe the result with random vectors: what it says of angles then fails with probability DELTA at most, such as 1e-9
+    #[arg(long, value_name = "DELTA", help_heading = CERTAINTY)]
+    pub certify: Option<f64>,
+    /// Seed of the probe, to repeat one [default: from the operating system, and printed]
+    #[arg(long, value_name = "SEED", requires = "certify", help_heading = CERTAINTY)]
+    pub probe_seed: Option<u64>,
     /// Begin from the components of an earlier model
     #[arg(long, value_name = "MODEL", help_heading = METHOD)]
     pub start: Option<PathBuf>,
@@ -91,6 +100,7 @@ pub struct FitArgs {
 
 const STOPPING: &str = "Stopping";
 const METHOD: &str = "Method";
+const CERTAINTY: &str = "Certainty";
 const CHECKPOINTS: &str = "Checkpoints";
 const OUTPUT: &str = "Output";
 

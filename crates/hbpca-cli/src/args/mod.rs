@@ -101,9 +101,15 @@ pub struct CheckArgs {
     pub model: PathBuf,
     #[command(flatten)]
     pub data: DataArgs,
-    /// Relative residual up to which the model counts as correct [default: the tolerance it was fitted with]
+    /// Residual up to which a component counts as correct, relative to its eigenvalue [default: the tolerance of the fit]
     #[arg(long, value_name = "TOL")]
     pub tol: Option<f64>,
+    /// Probability with which the probe for components that were missed may fail
+    #[arg(long, value_name = "DELTA", default_value_t = 1e-9)]
+    pub certify: f64,
+    /// Seed of the probe, to repeat one [default: from the operating system, and printed]
+    #[arg(long, value_name = "SEED")]
+    pub seed: Option<u64>,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

@@ -137,7 +137,7 @@ impl<'a> Demo<'a> {
             data: DATA.into(),
             source: SOURCE.into(),
             task: format!(
-                "The task: the first principal component, until the residual is below 1e-6 of the largest eigenvalue, in at \
+                "The task: the first principal component, until the residual is below 1e-6 of the eigenvalue, in at \
                  most 100 passes over the data. λ₂/λ₁ = {}. Momentum uses the true λ₂, step sizes are those that the theory \
                  calls best for batches of 5 % and epochs of {EPOCH} steps.",
                 number::short(ratio)

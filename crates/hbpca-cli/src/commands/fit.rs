@@ -1,6 +1,8 @@
 //! `hbpca fit`: data in, a certified model out.
 
+use hbpca::certificate::Certainty;
 use hbpca::checkpoint::{Checkpoint, Checkpoints, SaveCheckpoint};
+use hbpca::probe::ProbeResult;
 use hbpca::{
     CancelToken, Centering, Error, Fit, FitConfig, Observer, Outcome, Preprocessing, RowChunks, Scaling,
 };
@@ -14,7 +16,7 @@ use crate::output::progress::{Meter, Progress};
 use crate::output::say::{self, Verbosity};
 use crate::output::table::{Side, Table};
 use crate::output::trace::Trace;
-use crate::output::{self, json, number, warnings};
+use crate::output::{self, certainty, json, number, warnings};
 use crate::plan::{self, CheckpointFiles, FitPlan, Source, Streamed};
 
 /// Runs `hbpca fit`.
@@ -61,7 +63,7 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
     trace.map_or(Ok(()), Trace::finish)?;
     if json {
         let stream = about.stream.as_ref();
-        json::print(&json::FitObject::new(&fit, about.nnz, limits.tol, about.read_seconds, stream))?;
+        json::print(&json::FitObject::new(&fit, about.nnz, limits, about.read_seconds, stream))?;
     } else {
         output::print(&report(&fit, &about))?;
     }
@@ -166,14 +168,17 @@ fn from_disk(
 /// What a person reads.
 fn report(fit: &Fit, about: &About) -> String {
     let (model, certificate, chosen_because) = (&fit.model, &fit.certificate, &fit.chosen_because);
-    let mut table = Table::new(&[
+    let says_status = (0..model.n_components()).any(|i| !certainty::status(certificate, i).is_empty());
+    let mut columns = vec![
         ("component", Side::Right),
         ("eigenvalue", Side::Right),
         ("± at most", Side::Right),
         ("share", Side::Right),
         ("cumulative", Side::Right),
         ("angle at most", Side::Right),
-    ]);
+    ];
+    columns.extend(says_status.then_some(("status", Side::Left)));
+    let mut table = Table::new(&columns);
     let ratios = model.explained_variance_ratio();
     let mut cumulative = 0.0;
     for (i, ratio) in ratios.iter().enumerate() {
@@ -184,7 +189,8 @@ fn report(fit: &Fit, about: &About) -> String {
             number::small(certificate.residuals[i]),
             number::percent(*ratio),
             number::percent(cumulative),
-            certificate.angle_bounds[i].map_or_else(|| "unknown".into(), number::small),
+            certainty::angle(certificate, i),
+            certainty::status(certificate, i).to_owned(),
         ]);
     }
     let summary = model.summary();
@@ -192,8 +198,12 @@ fn report(fit: &Fit, about: &About) -> String {
         None => format!("after {} of reading", number::seconds(about.read_seconds)),
         Some(_) => format!("{} read from disk", ByteSize(fit.bytes_read)),
     };
+    let cut = certainty::cut_cluster(certificate).map_or_else(String::new, |cut| format!("{cut}.\n"));
+    let probed = fit.probe.as_ref().map_or_else(String::new, |probe| {
+        format!("{}, after {}.\n", probe_in_words(fit, probe), certainty::of_probe(probe))
+    });
     format!(
-        "{}: {} rows × {} columns, {}\n{} ({chosen_because}), {}\n\n{}\n{}: {}.\n{} and {} for column statistics in {}, {reading}\n",
+        "{}: {} rows × {} columns, {}\n{} ({chosen_because}), {}\n\n{}\n{}: {}.\n{cut}{probed}{} and {} for column statistics in {}, {reading}\n",
         about.name,
         number::count(summary.n),
         number::count(summary.d),
@@ -207,6 +217,20 @@ fn report(fit: &Fit, about: &About) -> String {
         number::short(fit.statistics_passes),
         number::seconds(fit.seconds),
     )
+}
+
+/// What a probe says of whether the components lead.
+fn probe_in_words(fit: &Fit, probe: &ProbeResult) -> String {
+    let certificate = &fit.certificate;
+    if certificate.is_refuted_by(probe.least) {
+        return "these components do not lead: there is more variance beside them".into();
+    }
+    match certificate.certainty {
+        Certainty::Estimated => {
+            "it could not be verified that these components lead: the next eigenvalue is too close".into()
+        }
+        _ => format!("these components lead {}", certificate.certainty_in_words()),
+    }
 }
 
 fn storage(kind: &str, sparse: bool, nnz: usize) -> String {

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::time::Instant;
 
+use hbpca::certificate::Certainty;
 use hbpca::{ColumnStatistics, Preprocessing, RowChunks};
-use hbpca_io::{ChunkFolder, Format, StoredModel};
+use hbpca_io::{CertificateRule, ChunkFolder, Format, Probe, StoredModel};
 use serde::Serialize;
 
 use super::fit::preparation;
@@ -245,6 +246,24 @@ impl<'a> ModelObject<'a> {
     }
 }
 
+/// What is proved, and by which rule or probe.
+fn certificate_in_words(stored: &StoredModel) -> String {
+    let origin = &stored.origin;
+    let rule = match origin.rule {
+        CertificateRule::EachEigenvalue => "",
+        CertificateRule::FirstEigenvalue => {
+            "; made by the earlier rule, residuals relative to the first eigenvalue: `hbpca check` judges it by today's"
+        }
+    };
+    let given = |probe: &Probe| probe.seed_is_given && origin.certificate.certainty == Certainty::Probability;
+    let start = if origin.probe.as_ref().is_some_and(given) {
+        "; if the start of the probe was as good as random for this data"
+    } else {
+        ""
+    };
+    format!("{}{start}{rule}", origin.certificate)
+}
+
 fn model_report(stored: &StoredModel, name: &str) -> String {
     let (model, origin, summary) = (&stored.model, &stored.origin, stored.model.summary());
     let count = number::count;
@@ -262,7 +281,7 @@ fn model_report(stored: &StoredModel, name: &str) -> String {
             ),
         ),
         ("outcome", format!("{}, tolerance {}", origin.outcome, number::small(origin.tol))),
-        ("certificate", origin.certificate.to_string()),
+        ("certificate", certificate_in_words(stored)),
         ("total variance", number::value(summary.total_variance)),
         ("written by", origin.software.clone()),
     ]);

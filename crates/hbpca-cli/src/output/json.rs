@@ -2,14 +2,18 @@
 //!
 //! JSON has no infinity: a number that is not finite is printed as `null`.
 
-use hbpca::{Certificate, Fit, Outcome, Record, StreamPlan};
+use hbpca::{Certificate, Fit, Limits, Outcome, Record, StreamPlan};
 use serde::Serialize;
 
 use crate::exit::Failure;
 
+/// The version of the objects' keys and their meaning: in 2 residuals are relative to the eigenvalue of their own component.
+pub const SCHEMA: u32 = 2;
+
 /// `hbpca fit --json`.
 #[derive(Serialize)]
 pub struct FitObject<'a> {
+    schema: u32,
     n: usize,
     d: usize,
     k: usize,
@@ -24,11 +28,15 @@ pub struct FitObject<'a> {
     passes: f64,
     full_passes: u64,
     statistics_passes: f64,
+    probe_passes: u64,
+    probe_seed: Option<u64>,
+    probe_seed_is_given: bool,
     seconds: f64,
     read_seconds: f64,
     seed: u64,
     threads: usize,
     tol: f64,
+    angle: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream: Option<&'a StreamObject>,
     certificate: &'a Certificate,
@@ -67,12 +75,13 @@ impl<'a> FitObject<'a> {
     pub fn new(
         fit: &'a Fit,
         nnz: usize,
-        tol: f64,
+        limits: &Limits,
         read_seconds: f64,
         stream: Option<&'a StreamObject>,
     ) -> Self {
         let (model, summary) = (&fit.model, fit.model.summary());
         Self {
+            schema: SCHEMA,
             n: summary.n,
             d: summary.d,
             k: model.n_components(),
@@ -87,11 +96,15 @@ impl<'a> FitObject<'a> {
             passes: fit.passes,
             full_passes: fit.full_passes,
             statistics_passes: fit.statistics_passes,
+            probe_passes: fit.probe_passes,
+            probe_seed: fit.probe.map(|probe| probe.seed),
+            probe_seed_is_given: fit.probe.is_some_and(|probe| probe.seed_is_given),
             seconds: fit.seconds,
             read_seconds,
             seed: fit.seed,
             threads: fit.threads,
-            tol,
+            tol: limits.tol,
+            angle: limits.angle,
             stream,
             certificate: &fit.certificate,
             history: &fit.history,

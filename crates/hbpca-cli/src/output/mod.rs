@@ -1,5 +1,6 @@
 //! What people and scripts see: results on standard output, everything else on standard error.
 
+pub mod certainty;
 pub mod checkpoint_writer;
 pub mod json;
 pub mod number;

@@ -1,8 +1,9 @@
 //! Warnings: the fact, the likely cause, the flag to try.
 
+use hbpca::certificate::Status;
 use hbpca::{Fit, Limits, Outcome, Record, Scaling, SolverKind};
 
-use super::number;
+use super::{certainty, number};
 
 /// Everything worth knowing about a fit that its numbers do not say by themselves.
 pub fn of_fit(fit: &Fit, limits: &Limits, idle_flags: &[&str], names: Option<&[String]>) -> Vec<String> {
@@ -19,23 +20,74 @@ pub fn of_fit(fit: &Fit, limits: &Limits, idle_flags: &[&str], names: Option<&[S
 
 fn not_converged(fit: &Fit, limits: &Limits) -> Option<String> {
     let reached = format!(
-        "the residual is {} of the largest eigenvalue, the tolerance {}",
+        "the largest residual is {} of its eigenvalue, the tolerance {}",
         number::small(fit.certificate.worst()),
         number::small(limits.tol)
     );
+    let angle = missed_angle(fit, limits);
     match fit.outcome {
         Outcome::Converged => None,
         Outcome::Interrupted => {
             Some(format!("interrupted: {reached}; --start with the model written by -o goes on"))
         }
-        Outcome::Stagnated => Some(format!(
-            "stagnated: {reached}, and {} of it is the rounding of the products themselves; the data's scale leaves no more \
-             digits: try --tol {}",
-            number::small(fit.certificate.image_rounding / fit.model.eigenvalues()[0]),
-            number::small(2.0 * fit.certificate.worst()),
-        )),
-        _ => Some(format!("stopped after {}: {reached}. {}", spent(fit), advice(fit))),
+        Outcome::Stagnated => Some(stagnated(fit, limits, &reached, angle.as_deref())),
+        _ => {
+            let reached = angle.unwrap_or(reached);
+            Some(format!("stopped after {}: {reached}. {}", spent(fit), advice(fit)))
+        }
     }
+}
+
+/// That every residual is small enough but the angle is not, where one was asked for.
+fn missed_angle(fit: &Fit, limits: &Limits) -> Option<String> {
+    let wanted = limits.angle.filter(|_| fit.certificate.holds(limits.tol))?;
+    let bound = fit.certificate.subspace_angle_bound;
+    let known = bound.map_or_else(|| "has no bound".into(), |x| format!("is {} at most", number::small(x)));
+    (bound.is_none_or(|bound| bound > wanted))
+        .then(|| format!("the angle to the true components {known}, {} was asked for", number::small(wanted)))
+}
+
+/// The floor that rounding sets, and the components that hold.
+fn stagnated(fit: &Fit, limits: &Limits, reached: &str, angle: Option<&str>) -> String {
+    let certificate = &fit.certificate;
+    if fit.probe.is_some_and(|probe| certificate.is_refuted_by(probe.least)) {
+        return "the probe found more variance beside the components than along the last: they do not lead; try \
+                another --seed, or leave --start out"
+            .into();
+    }
+    if let Some(angle) = angle {
+        return format!(
+            "stagnated: {angle}; rounding or a cluster of eigenvalues leaves no more: try a larger --angle"
+        );
+    }
+    let (holding, failing): (Vec<usize>, Vec<usize>) = (0..certificate.status.len())
+        .filter(|i| certificate.status[*i] != Status::NoVariance)
+        .partition(|i| certificate.relative_residuals[*i] <= limits.tol);
+    let Some(&worst) = failing
+        .iter()
+        .max_by(|a, b| certificate.relative_residuals[**a].total_cmp(&certificate.relative_residuals[**b]))
+    else {
+        return "stagnated: every residual is within the tolerance, but the variance that is left proves that these are \
+                not the leading components: try another --seed or --solver"
+            .into();
+    };
+    let floor = certificate.rounding(worst) / certificate.eigenvalues[worst];
+    let holds = match holding.as_slice() {
+        [] => "no component holds".to_owned(),
+        [_] => format!("{} holds", certainty::components(&holding)),
+        _ => format!("{} hold", certainty::components(&holding)),
+    };
+    format!(
+        "stagnated: {reached}, and rounding allows no less than {} for component {}; {holds}, {} not: try --tol {}",
+        number::small(floor),
+        worst + 1,
+        if let [_] = failing[..] {
+            format!("{} does", certainty::components(&failing))
+        } else {
+            format!("{} do", certainty::components(&failing))
+        },
+        number::small(2.0 * certificate.worst()),
+    )
 }
 
 fn spent(fit: &Fit) -> String {

@@ -90,6 +90,7 @@ fn config(args: &FitArgs) -> Result<FitConfig, Failure> {
         preprocessing: (&args.preparation).into(),
         limits: Limits {
             tol: args.tol,
+            angle: args.angle,
             max_passes: args.max_passes,
             max_seconds: args.max_seconds.unwrap_or(default.limits.max_seconds),
         },
@@ -103,6 +104,8 @@ fn config(args: &FitArgs) -> Result<FitConfig, Failure> {
         seed: args.seed,
         precision: multiplied_in(args.precision),
         threads: args.threads.threads,
+        certify: args.certify,
+        probe_seed: args.probe_seed,
         ..default
     })
 }

@@ -1,9 +1,10 @@
 //! The JSON object of a model file.
 
+use hbpca::certificate::{Certainty, Cluster, Status};
 use hbpca::{Certificate, Outcome, Preprocessing, Record, Summary};
 use serde::{Deserialize, Serialize};
 
-use super::{Origin, StoredModel};
+use super::{CertificateRule, Origin, Probe, StoredModel};
 
 /// What `format` must say.
 const FORMAT: &str = "hbpca-model";
@@ -32,18 +33,27 @@ pub(super) struct Header {
     passes: f64,
     full_passes: u64,
     seconds: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    probe: Option<Probe>,
     certificate: StoredCertificate,
 }
 
-/// A certificate in JSON, which has no infinity: a bound that is not finite is `null`.
+/// A certificate in JSON, which has no infinity: a bound that is not finite is `null`. One without `status` was made before version 0.3, whose residuals were
+/// relative to the first eigenvalue.
 #[derive(Debug, Serialize, Deserialize)]
 struct StoredCertificate {
     residuals: Vec<Option<f64>>,
     relative_residuals: Vec<Option<f64>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    status: Option<Vec<Status>>,
     eigenvalue_intervals: Vec<[Option<f64>; 2]>,
     angle_bounds: Vec<Option<f64>>,
+    #[serde(default)]
+    clusters: Vec<Cluster>,
     subspace_angle_bound: Option<f64>,
     gap_is_proved: bool,
+    certainty: Option<Certainty>,
+    failure_probability: Option<f64>,
     orthonormality_loss: Option<f64>,
     image_rounding: Option<f64>,
 }
@@ -56,19 +66,53 @@ fn unbounded(x: Option<f64>) -> f64 {
     x.unwrap_or(f64::INFINITY)
 }
 
+/// ρᵢ/θᵢ, infinite where θᵢ is not positive.
+fn relative_to_each(residuals: &[f64], eigenvalues: &[f64]) -> Vec<f64> {
+    let relative = |(r, theta): (&f64, &f64)| if *theta > 0.0 { r / theta } else { f64::INFINITY };
+    residuals.iter().zip(eigenvalues).map(relative).collect()
+}
+
+/// What a file holds of a certificate: all that it says, without what it was computed from.
+pub(super) fn as_stored(certificate: &Certificate) -> Certificate {
+    let mut stored = Certificate::default();
+    stored.eigenvalues.clone_from(&certificate.eigenvalues);
+    stored.residuals.clone_from(&certificate.residuals);
+    stored.relative_residuals.clone_from(&certificate.relative_residuals);
+    stored.status.clone_from(&certificate.status);
+    stored.eigenvalue_intervals.clone_from(&certificate.eigenvalue_intervals);
+    stored.angle_bounds.clone_from(&certificate.angle_bounds);
+    stored.clusters.clone_from(&certificate.clusters);
+    stored.subspace_angle_bound = certificate.subspace_angle_bound;
+    stored.gap_is_proved = certificate.gap_is_proved;
+    stored.certainty = certificate.certainty;
+    stored.failure_probability = certificate.failure_probability;
+    stored.orthonormality_loss = certificate.orthonormality_loss;
+    stored.image_rounding = certificate.image_rounding;
+    stored
+}
+
 impl StoredCertificate {
-    fn of(certificate: &Certificate) -> Self {
+    fn of(certificate: &Certificate, rule: CertificateRule) -> Self {
         let all = |values: &[f64]| values.iter().copied().map(finite).collect();
         Self {
             residuals: all(&certificate.residuals),
             relative_residuals: all(&certificate.relative_residuals),
+            status: (rule == CertificateRule::EachEigenvalue).then(|| certificate.status.clone()),
             eigenvalue_intervals: certificate.eigenvalue_intervals.iter().map(|x| x.map(finite)).collect(),
             angle_bounds: certificate.angle_bounds.clone(),
+            clusters: certificate.clusters.clone(),
             subspace_angle_bound: certificate.subspace_angle_bound,
             gap_is_proved: certificate.gap_is_proved,
+            certainty: Some(certificate.certainty),
+            failure_probability: certificate.failure_probability,
             orthonormality_loss: finite(certificate.orthonormality_loss),
             image_rounding: finite(certificate.image_rounding),
         }
+    }
+
+    /// The rule by which it was made.
+    fn rule(&self) -> CertificateRule {
+        if self.status.is_some() { CertificateRule::EachEigenvalue } else { CertificateRule::FirstEigenvalue }
     }
 
     fn restore(self, eigenvalues: &[f64]) -> Result<Certificate, String> {
@@ -78,8 +122,10 @@ impl StoredCertificate {
             self.relative_residuals.len(),
             self.eigenvalue_intervals.len(),
             self.angle_bounds.len(),
+            self.status.as_ref().map_or(k, Vec::len),
         ];
-        if lengths.iter().any(|length| *length != k) {
+        let is_outside = |Cluster(first, last, _): &Cluster| first > last || *last >= k;
+        if lengths.iter().any(|length| *length != k) || self.clusters.iter().any(is_outside) {
             return Err(format!("its certificate is not one of {k} components"));
         }
         let all = |values: Vec<Option<f64>>| values.into_iter().map(unbounded).collect();
@@ -87,11 +133,20 @@ impl StoredCertificate {
         let mut certificate = Certificate::default();
         certificate.eigenvalues = eigenvalues.to_vec();
         certificate.residuals = all(self.residuals);
-        certificate.relative_residuals = all(self.relative_residuals);
+        certificate.relative_residuals = match self.status {
+            Some(_) => all(self.relative_residuals),
+            None => relative_to_each(&certificate.residuals, eigenvalues),
+        };
+        // Whether a component of an earlier version converged by the rule of today is not known.
+        certificate.status = self.status.unwrap_or_else(|| vec![Status::Open; k]);
         certificate.eigenvalue_intervals = self.eigenvalue_intervals.into_iter().map(interval).collect();
         certificate.angle_bounds = self.angle_bounds;
         certificate.subspace_angle_bound = self.subspace_angle_bound;
+        certificate.clusters = self.clusters;
         certificate.gap_is_proved = self.gap_is_proved;
+        let earlier = if self.gap_is_proved { Certainty::Proved } else { Certainty::Estimated };
+        certificate.certainty = self.certainty.unwrap_or(earlier);
+        certificate.failure_probability = self.failure_probability;
         certificate.orthonormality_loss = unbounded(self.orthonormality_loss);
         certificate.image_rounding = unbounded(self.image_rounding);
         Ok(certificate)
@@ -119,7 +174,8 @@ impl Header {
             passes: origin.passes,
             full_passes: origin.full_passes,
             seconds: origin.seconds,
-            certificate: StoredCertificate::of(&origin.certificate),
+            probe: origin.probe,
+            certificate: StoredCertificate::of(&origin.certificate, origin.rule),
         }
     }
 
@@ -197,6 +253,7 @@ impl Header {
 
     pub(super) fn origin(self, eigenvalues: &[f64], history: Vec<Record>) -> Result<Origin, String> {
         Ok(Origin {
+            rule: self.certificate.rule(),
             certificate: self.certificate.restore(eigenvalues)?,
             software: self.software,
             solver: self.solver,
@@ -207,6 +264,7 @@ impl Header {
             passes: self.passes,
             full_passes: self.full_passes,
             seconds: self.seconds,
+            probe: self.probe,
             history,
         })
     }

@@ -20,6 +20,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 use hbpca::{Certificate, Fit, Model, Outcome, Record};
+use serde::{Deserialize, Serialize};
 
 use crate::{OutputFile, ReadError, WriteError};
 use header::Header;
@@ -51,14 +52,49 @@ pub struct Origin {
     pub outcome: Outcome,
     /// What is proved about the model.
     pub certificate: Certificate,
+    /// What its residuals are relative to.
+    pub rule: CertificateRule,
     /// Rows read by the solver, divided by n.
     pub passes: f64,
     /// Complete passes of the solver.
     pub full_passes: u64,
     /// Seconds of the fit, without reading.
     pub seconds: f64,
+    /// The probe that followed the fit, where one was asked for.
+    pub probe: Option<Probe>,
     /// One record for every certified iterate.
     pub history: Vec<Record>,
+}
+
+/// What the residuals of a certificate are relative to, and by that when a component counted as converged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CertificateRule {
+    /// To the eigenvalue of their own component.
+    EachEigenvalue,
+    /// To the first eigenvalue, as before version 0.3.
+    FirstEigenvalue,
+}
+
+/// A probe, as a model remembers it; what it found is part of the certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Probe {
+    /// Full passes made.
+    pub passes: u64,
+    /// The seed, to repeat it with.
+    pub seed: u64,
+    /// Whether the seed was given rather than drawn by the operating system.
+    pub seed_is_given: bool,
+}
+
+impl Probe {
+    fn of_fit(fit: &Fit) -> Option<Self> {
+        let of = |probe: &hbpca::probe::ProbeResult| Self {
+            passes: probe.passes,
+            seed: probe.seed,
+            seed_is_given: probe.seed_is_given,
+        };
+        fit.probe.as_ref().map(of)
+    }
 }
 
 impl StoredModel {
@@ -71,10 +107,12 @@ impl StoredModel {
             seed: fit.seed,
             tol,
             outcome: fit.outcome,
-            certificate: fit.certificate.clone(),
+            certificate: header::as_stored(&fit.certificate),
+            rule: CertificateRule::EachEigenvalue,
             passes: fit.passes,
             full_passes: fit.full_passes,
             seconds: fit.seconds,
+            probe: Probe::of_fit(fit),
             history: fit.history.clone(),
         };
         Self { model: fit.model.clone(), origin }

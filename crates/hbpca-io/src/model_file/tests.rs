@@ -1,5 +1,6 @@
 //! Round trips, cut-off files, and files that lie.
 
+use hbpca::certificate::{Certainty, Cluster, Status};
 use hbpca::{Dense, FitConfig, Matrix, Preprocessing, SolverKind};
 
 use super::*;
@@ -69,6 +70,51 @@ fn bounds_that_are_not_finite_survive() {
 }
 
 #[test]
+fn models_of_earlier_versions_are_read_and_say_so() {
+    // What version 0.2 wrote: no status, and residuals relative to the first eigenvalue.
+    let (header, data) = taken_apart(&fitted(Preprocessing::CENTER).to_bytes().unwrap());
+    let mut outer: serde_json::Value = serde_json::from_str(&header).unwrap();
+    let text = outer["__metadata__"]["hbpca"].as_str().unwrap();
+    let mut inner: serde_json::Value = serde_json::from_str(text).unwrap();
+    let certificate = inner["certificate"].as_object_mut().unwrap();
+    for name in ["status", "clusters", "certainty", "failure_probability"] {
+        assert!(certificate.remove(name).is_some(), "{name}");
+    }
+    certificate.insert("residuals".into(), serde_json::json!([1e-9, 1e-9]));
+    certificate.insert("gap_is_proved".into(), true.into());
+    outer["__metadata__"]["hbpca"] = inner.to_string().into();
+    let stored = StoredModel::from_bytes(&framed(&outer.to_string(), &data)).unwrap();
+    let (origin, certificate) = (&stored.origin, &stored.origin.certificate);
+    assert_eq!(origin.rule, CertificateRule::FirstEigenvalue);
+    assert_eq!(certificate.status, [Status::Open; 2]);
+    assert_eq!((certificate.certainty, certificate.failure_probability), (Certainty::Proved, None));
+    // Each is told relative to its own eigenvalue.
+    let theta = stored.model.eigenvalues();
+    assert_eq!(certificate.relative_residuals, [1e-9 / theta[0], 1e-9 / theta[1]]);
+    // Written again, it still says by which rule it was made.
+    assert_eq!(StoredModel::from_bytes(&stored.to_bytes().unwrap()).unwrap(), stored);
+}
+
+#[test]
+fn a_probe_and_what_it_says_come_back() {
+    let values = (0..400).map(|i| f64::from(i * i % 17) - 8.0).collect();
+    let x: Matrix = Dense::new(values, 20, 20).unwrap().into();
+    let config = FitConfig {
+        solver: SolverKind::Krylov,
+        certify: Some(0.5),
+        probe_seed: Some(u64::MAX),
+        ..FitConfig::default()
+    };
+    let mut stored = StoredModel::of_fit(&config.fit(&x).unwrap(), "a test", 1e-6);
+    // Whether there is one depends on what the trace proves already.
+    stored.origin.probe = Some(Probe { passes: 3, seed: u64::MAX, seed_is_given: true });
+    stored.origin.certificate.certainty = Certainty::Probability;
+    stored.origin.certificate.failure_probability = Some(0.5);
+    stored.origin.certificate.clusters = vec![Cluster(0, 0, Some(0.25)), Cluster(0, 0, None)];
+    assert_eq!(StoredModel::from_bytes(&stored.to_bytes().unwrap()).unwrap(), stored);
+}
+
+#[test]
 fn a_file_cut_off_at_any_byte_is_refused() {
     let bytes = fitted(Preprocessing::STANDARDIZE).to_bytes().unwrap();
     for length in 0..bytes.len() {
@@ -113,6 +159,8 @@ fn headers_that_lie_are_refused_and_named() {
     assert!(with("hbpca-model", "other-model").contains("`other-model` where `hbpca-model`"));
     assert!(with(r#"\"format_version\":1"#, r#"\"format_version\":7"#).contains("format version 7"));
     assert!(with(r#"\"residuals\":["#, r#"\"residuals\":[1.0,"#).contains("not one of 2 components"));
+    assert!(with(r#"\"status\":["#, r#"\"status\":[\"open\","#).contains("not one of 2 components"));
+    assert!(with(r#"\"clusters\":["#, r#"\"clusters\":[[1,2,null]"#).contains("not one of 2 components"));
     assert!(with(r#"{"hbpca":"#, r#"{"other":"#).contains("not a model written by hbpca"));
     assert!(with(r#""eigenvalues":{"#, r#""eigenvaluez":{"#).contains("`eigenvalues` is missing"));
     assert!(

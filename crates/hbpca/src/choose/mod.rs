@@ -14,8 +14,8 @@ use crate::matrix::{Matrix, Sampler};
 use crate::operator::Shape;
 use crate::policy::Start;
 use crate::solver::{
-    Anchored, AnchoredSizes, CovarianceSolver, Epoch, Krylov, KrylovSizes, Oja, Power, PowerM, Solver,
-    SolverKind, VrHbPower, VrPca, VrPowerM,
+    Anchored, AnchoredSizes, CovarianceSolver, Epoch, Krylov, KrylovSizes, Locking, Oja, Power, PowerM,
+    Rebuild, Rest, Solver, SolverKind, VrHbPower, VrPca, VrPowerM,
 };
 
 /// Passes that no run in memory needs. Where fewer are allowed, passes are meant to be few.
@@ -105,18 +105,28 @@ impl Plan {
         let (Shape { n, d }, k, seed) = (shape, config.k, config.seed);
         let given = config.start.as_ref();
         let start = config.start.clone().map_or(Start::Random { seed }, Start::Given);
-        let eta = config.eta.unwrap_or(0.1);
+        let (eta, tol) = (config.eta.unwrap_or(0.1), config.limits.tol);
+        // One component has none after it.
+        let locking = |solver: Box<dyn Solver>, rebuild: Rebuild| -> Box<dyn Solver> {
+            if k > 1 { Box::new(Locking::new(d, solver, tol, rebuild)) } else { solver }
+        };
         let epoch = || Epoch::new(config.epoch);
         let momentum = || config.momentum.policy();
         let range = if let Sizes::Batches { range } = self.sizes { range } else { 1 };
         let sampler = || Sampler::in_ranges(n, config.batch.rows(n)?, range, config.replacement, seed);
         Ok(match (self.solver, self.sizes) {
             (SolverKind::Krylov, Sizes::Krylov { sizes, with_row_gram }) => {
-                let krylov = Krylov::new(d, k, sizes, seed, given)?;
-                Box::new(if with_row_gram { krylov.beginning_with_rows(n)? } else { krylov })
+                let krylov = Krylov::new(d, k, sizes, seed, given)?.aiming_at(tol);
+                let krylov = if with_row_gram { krylov.beginning_with_rows(n)? } else { krylov };
+                locking(Box::new(krylov), Box::new(move |rest| rest_by_krylov(d, seed, tol, &rest)))
             }
             (SolverKind::Anchored, Sizes::Anchored { sizes, rows }) => {
-                Box::new(Anchored::new(rows, d, k, sizes, seed, given)?)
+                let anchored = Box::new(Anchored::new(rows, d, k, sizes, seed, given)?);
+                let rest = move |rest: Rest<'_>| {
+                    let anchored = Anchored::new(rows, d, rest.k, sizes, seed, rest.start)?;
+                    Ok(Box::new(anchored.orthogonal_to(rest.locked)) as Box<dyn Solver>)
+                };
+                locking(anchored, Box::new(rest))
             }
             (SolverKind::Power, _) => Box::new(Power::new(d, &start)?),
             (SolverKind::PowerM, _) => Box::new(PowerM::new(d, momentum()?, &start)?),
@@ -133,10 +143,17 @@ impl Plan {
             }
             (SolverKind::Covariance, _) => {
                 let solver = CovarianceSolver::new(d, k)?.within(config.limits.max_passes);
-                Box::new(solver.aiming_at(config.limits.tol, seed))
+                let solver = Box::new(solver.aiming_at(tol, seed));
+                locking(solver, Box::new(move |rest| rest_by_krylov(d, seed, tol, &rest)))
             }
         })
     }
+}
+
+/// What finds the components that follow locked ones.
+fn rest_by_krylov(d: usize, seed: u64, tol: f64, rest: &Rest<'_>) -> Result<Box<dyn Solver>, Error> {
+    let krylov = Krylov::new(d, rest.k, KrylovSizes::suiting(rest.k), seed, rest.start)?;
+    Ok(Box::new(krylov.aiming_at(tol).orthogonal_to(rest.locked)?))
 }
 
 impl FitConfig {

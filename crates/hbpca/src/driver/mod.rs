@@ -7,12 +7,11 @@ use std::ops::ControlFlow;
 
 use crate::block::largest;
 use crate::cancel::CancelToken;
-use crate::certificate::{Certificate, Next, Pairs};
+use crate::certificate::{Certificate, Next, Pairs, Status};
 use crate::checkpoint::{CheckpointSink, Paused, Progress};
 use crate::observe::{Event, Observer, Outcome, Record};
 use crate::operator::{Counted, CovarianceOperator, Products, RowsRead, Shape};
-use crate::policy::SecondEigenvalue;
-use crate::solver::{ResidualEstimate, Solver};
+use crate::solver::Solver;
 use crate::stopwatch::Stopwatch;
 use crate::{Archive, Block, Error, Limits, State};
 use run_state::RunState;
@@ -137,29 +136,31 @@ impl<'a> Driver<'a> {
                 solver.look(&mut operator)?;
                 self.cancel.go_on()?;
             }
-            let mut check = self.check_residuals(solver, &mut operator, &mut state.second)?;
+            let mut check = self.check_residuals(solver, &mut operator)?;
             if fresh {
                 let record = self.record(solver, &check, &operator, clock.seconds());
                 stop |= self.tell_look(solver, &record, check.certificate.as_ref());
                 state.history.push(record);
             }
-            let holds = check.certificate.as_ref().is_some_and(|seen| seen.holds(self.limits.tol));
-            // A solver that may have missed copies moves on, away from what was certified.
-            let leading = holds && !solver.may_miss_multiplicity()?;
+            let holds = check.certificate.as_ref().is_some_and(|seen| self.accepts(seen));
+            let leading = if holds { leading(&check, solver, &operator)? } else { Leading::Searched };
             if fresh && check.may_stagnate(holds) {
-                state.stagnation.see(check.measured);
+                state.stagnation.see(check.excess);
             }
             let spent = self.is_spent(&operator, solver, &state);
-            let end = if leading {
+            let end = if leading == Leading::Unchallenged {
                 Some(Outcome::Converged)
-            } else if check.may_stagnate(holds) && state.stagnation.is_reached(check.measured, check.floor) {
+            } else if leading == Leading::Contradicted
+                || check.may_stagnate(holds)
+                    && (solver.is_final() || state.stagnation.is_reached(check.excess))
+            {
                 Some(Outcome::Stagnated)
             } else if stop || self.cancel.is_cancelled() {
                 Some(Outcome::Interrupted)
             } else {
                 spent.then_some(Outcome::Budget)
             };
-            if holds && !leading {
+            if holds && leading == Leading::Searched {
                 // Small residuals, but perhaps not of the leading vectors: when those come up, residuals grow once more.
                 (state.best, state.stagnation) = (None, StagnationTest::default());
                 check.certificate = None;
@@ -171,6 +172,9 @@ impl<'a> Driver<'a> {
             if let Some(certificate) = check.certificate.filter(|seen| state.is_better(seen)) {
                 state.best = Some((solver.pairs().vectors.clone(), certificate));
             }
+            if check.bound_will_fall {
+                state.stagnation = StagnationTest::default();
+            }
             solver.step(&mut operator)?;
             fresh = true;
         };
@@ -178,16 +182,26 @@ impl<'a> Driver<'a> {
             certificate
         } else {
             solver.form_pairs(&mut operator)?;
-            certify(solver, &operator, &mut state.second)
+            certify(solver, &operator)
         };
         self.tell(&Event::Finished { outcome });
-        let better = state.is_better(&last);
+        let better = outcome == Outcome::Converged || state.is_better(&last);
         let RunState { history, best, .. } = state;
         // Vectors are long: those of the solver are taken, not copied.
         let (vectors, certificate) =
             best.filter(|_| !better).unwrap_or_else(|| (solver.take_vectors(), last));
         let (read, passes) = (operator.read(), operator.passes());
+        let certificate = certificate.judged(self.limits.tol, outcome == Outcome::Stagnated);
         Ok(Report { outcome, vectors, certificate, history, read, passes, seconds: clock.seconds() })
+    }
+
+    /// Whether a certificate is all that was asked for.
+    fn accepts(&self, certificate: &Certificate) -> bool {
+        let angle = self.limits.angle.is_none_or(|angle| {
+            let nothing_varies = certificate.status.iter().all(|status| *status == Status::NoVariance);
+            nothing_varies || certificate.subspace_angle_bound.is_some_and(|bound| bound <= angle)
+        });
+        angle && certificate.holds(self.limits.tol)
     }
 
     /// Refuses settings that no run can have.
@@ -268,32 +282,36 @@ impl<'a> Driver<'a> {
         &self,
         solver: &mut dyn Solver,
         operator: &mut Counted<O>,
-        second: &mut SecondEigenvalue,
     ) -> Result<ResidualCheck, Error> {
         let wanted = self.reference.is_some() || self.observers.iter().any(|o| o.wants_iterates());
         if let Some(estimate) = solver.residual_estimate()
             && !wanted
-            && estimate.residual + estimate.image_error > self.limits.tol * estimate.theta
+            && estimate.misses(self.limits.tol)
         {
-            let ResidualEstimate { theta, residual, image_error: floor, bound_will_fall } = estimate;
-            let certificate = None;
-            return Ok(ResidualCheck {
-                theta,
-                residual,
-                measured: residual,
-                floor,
-                bound_will_fall,
-                certificate,
-            });
+            let each = |i: usize| Residual {
+                theta: estimate.thetas[i],
+                measured: estimate.residuals[i],
+                floor: estimate.image_error,
+            };
+            let open: Vec<Residual> = (0..estimate.thetas.len()).map(each).collect();
+            return Ok(ResidualCheck::new(&open, &open, estimate.bound_will_fall, None));
         }
         solver.form_pairs(operator)?;
-        let bound_will_fall = solver.residual_estimate().is_some_and(|estimate| estimate.bound_will_fall);
-        let certificate = certify(solver, operator, second);
-        let theta = certificate.eigenvalues.first().copied().unwrap_or(0.0);
-        let residual = largest(certificate.residuals.iter().copied());
-        let floor = certificate.image_rounding;
-        let (measured, certificate) = (residual - floor, Some(certificate));
-        Ok(ResidualCheck { theta, residual, measured, floor, bound_will_fall, certificate })
+        let will_fall = solver.residual_estimate().is_some_and(|estimate| estimate.bound_will_fall);
+        let bound_will_fall = solver.pairs().may_lock || will_fall;
+        let certificate = certify(solver, operator);
+        let each = |i: usize| Residual {
+            theta: certificate.eigenvalues[i],
+            measured: certificate.residuals[i] - certificate.rounding(i),
+            floor: certificate.rounding(i),
+        };
+        let k = certificate.eigenvalues.len();
+        let all: Vec<Residual> = (0..k).map(each).collect();
+        let holds = |i: &usize| certificate.component_holds(*i, self.limits.tol);
+        let open: Vec<Residual> = (0..k).filter(|i| !holds(i)).map(each).collect();
+        // Where a bound on the angle is asked for besides, all residuals count.
+        let open = if open.is_empty() { &all } else { &open };
+        Ok(ResidualCheck::new(&all, open, bound_will_fall, Some(certificate)))
     }
 
     fn record<O: CovarianceOperator>(
@@ -318,26 +336,90 @@ impl<'a> Driver<'a> {
     }
 }
 
-/// What a look showed.
-struct ResidualCheck {
+/// What a look showed of one component.
+#[derive(Clone, Copy)]
+struct Residual {
     theta: f64,
-    /// The largest residual as the history shows it: certified with its rounding, or estimated without.
-    residual: f64,
-    /// The largest residual without rounding.
+    /// Without rounding.
     measured: f64,
     /// The bound on rounding.
     floor: f64,
-    /// Whether a look to come lowers that bound.
+}
+
+impl Residual {
+    /// ρ/θ; what has no positive θ has no place among those that are compared.
+    fn relative(&self) -> f64 {
+        if self.theta > 0.0 { (self.measured + self.floor) / self.theta } else { f64::NEG_INFINITY }
+    }
+
+    /// The residual as a multiple of its rounding.
+    fn excess(&self) -> f64 {
+        if self.measured > 0.0 { self.measured / self.floor } else { self.measured.abs() }
+    }
+}
+
+/// What a look showed.
+struct ResidualCheck {
+    /// Of the component that is furthest from its tolerance.
+    theta: f64,
+    residual: f64,
+    /// How far the residuals that are too large are above their rounding, at most.
+    excess: f64,
+    /// Whether a look to come lowers the bound on rounding.
     bound_will_fall: bool,
     /// None where it would not hold.
     certificate: Option<Certificate>,
 }
 
 impl ResidualCheck {
+    fn new(
+        all: &[Residual],
+        open: &[Residual],
+        bound_will_fall: bool,
+        certificate: Option<Certificate>,
+    ) -> Self {
+        let none = Residual { theta: 0.0, measured: 0.0, floor: 0.0 };
+        let first = all.first().copied().unwrap_or(none);
+        let worst = all.iter().copied().fold(first, |a, b| if b.relative() > a.relative() { b } else { a });
+        let excess = largest(open.iter().map(Residual::excess));
+        let residual = worst.measured + worst.floor;
+        Self { theta: worst.theta, residual, excess, bound_will_fall, certificate }
+    }
+
     /// Whether rounding may be all that is left: not where the tolerance is met, nor where the bound on rounding is about to fall.
     fn may_stagnate(&self, holds: bool) -> bool {
         !holds && !self.bound_will_fall
     }
+}
+
+/// Whether residuals within the tolerance are those of the leading vectors, as far as that can be told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Leading {
+    /// Nothing speaks against it.
+    Unchallenged,
+    /// The solver goes on looking for others, away from what was certified.
+    Searched,
+    /// The trace proves that they are not, and the solver cannot search.
+    Contradicted,
+}
+
+fn leading<O: CovarianceOperator>(
+    check: &ResidualCheck,
+    solver: &mut dyn Solver,
+    operator: &Counted<O>,
+) -> Result<Leading, Error> {
+    let Shape { n, d } = operator.shape();
+    let contradicted = check
+        .certificate
+        .as_ref()
+        .is_some_and(|seen| seen.is_contradicted_by_trace(operator.total_variance(), n.min(d)));
+    Ok(if contradicted {
+        if solver.search()? { Leading::Searched } else { Leading::Contradicted }
+    } else if solver.may_miss_multiplicity()? {
+        Leading::Searched
+    } else {
+        Leading::Unchallenged
+    })
 }
 
 /// Gives a run everything back.
@@ -367,21 +449,11 @@ fn walk(
     archive.part("driver", |archive| state.archive(d, k, archive))
 }
 
-/// The certificate of the solver's pairs. A solver for one component that knows nothing of λ₂ gets the free estimate from
-/// its last two iterates.
-fn certify(
-    solver: &mut dyn Solver,
-    operator: &dyn CovarianceOperator,
-    second: &mut SecondEigenvalue,
-) -> Certificate {
+/// The certificate of the solver's pairs. What two iterates of one vector suggest for λ₂ lies below it, and is no ground for a bound.
+fn certify(solver: &mut dyn Solver, operator: &dyn CovarianceOperator) -> Certificate {
     let mut pairs: Pairs<'_> = solver.pairs();
-    if pairs.next == Next::Unknown && pairs.vectors.p() == 1 {
-        second.observe(pairs.vectors, pairs.images);
-        if pairs.vectors.d() == 1 {
-            pairs.next = Next::Nothing;
-        } else if let Some(lambda2) = second.value() {
-            pairs.next = Next::Estimated(lambda2);
-        }
+    if pairs.next == Next::Unknown && pairs.vectors.d() == pairs.vectors.p() {
+        pairs.next = Next::Nothing;
     }
     Certificate::new(pairs, operator.total_variance())
 }

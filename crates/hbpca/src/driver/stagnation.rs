@@ -2,7 +2,7 @@
 
 use crate::{Archive, Error};
 
-/// Watches residuals, and tells when rounding is all that is left of them.
+/// Watches how far residuals are above the rounding of their images, and tells when that is all that is left of them.
 #[derive(Default)]
 pub(super) struct StagnationTest {
     best: Option<f64>,
@@ -13,20 +13,21 @@ impl StagnationTest {
     /// Looks without progress, close to the floor, after which more are pointless.
     const LOOKS: usize = 10;
 
-    /// Sees the residual (without rounding) of one more look.
-    pub(super) fn see(&mut self, measured: f64) {
-        if self.best.is_none_or(|best| measured < 0.9 * best) {
-            self.best = Some(measured);
+    /// Sees the residual, as a multiple of its rounding, of one more look.
+    pub(super) fn see(&mut self, excess: f64) {
+        if self.best.is_none_or(|best| excess < 0.9 * best) {
+            self.best = Some(excess);
             self.looks_without_progress = 0;
         } else {
             self.looks_without_progress += 1;
         }
     }
 
-    /// Whether the residual seen last is at the rounding of the images: far below it, or within a thousand of it and not
-    /// falling for ten looks.
-    pub(super) fn is_reached(&self, measured: f64, floor: f64) -> bool {
-        measured <= 0.1 * floor || (measured <= 1e3 * floor && self.looks_without_progress >= Self::LOOKS)
+    /// Whether the residual seen last is rounding. Bounds are larger than what rounding really does: below its bound a residual has to stop falling,
+    /// or to be far below; within a thousand of it, not to fall for ten looks.
+    pub(super) fn is_reached(&self, excess: f64) -> bool {
+        let looks = self.looks_without_progress;
+        excess <= 1e-3 || (excess <= 0.1 && looks >= 1) || (excess <= 1e3 && looks >= Self::LOOKS)
     }
 
     pub(super) fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
@@ -41,13 +42,17 @@ mod tests {
     use super::*;
 
     fn reached(test: &mut StagnationTest, measured: f64, floor: f64) -> bool {
-        test.see(measured);
-        test.is_reached(measured, floor)
+        test.see(measured / floor);
+        test.is_reached(measured / floor)
     }
 
     #[test]
     fn stagnation_ends_at_once_where_all_is_rounding() {
-        assert!(reached(&mut StagnationTest::default(), 0.05e-16, 1e-16));
+        assert!(reached(&mut StagnationTest::default(), 0.0005e-16, 1e-16));
+        let mut test = StagnationTest::default();
+        assert!(!reached(&mut test, 0.05e-16, 1e-16));
+        assert!(!reached(&mut test, 0.02e-16, 1e-16), "still falling");
+        assert!(reached(&mut test, 0.02e-16, 1e-16));
         assert!(!reached(&mut StagnationTest::default(), 0.2e-16, 1e-16));
     }
 

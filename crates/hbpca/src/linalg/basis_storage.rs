@@ -67,8 +67,14 @@ impl BasisStorage {
     }
 
     /// See [`TallBasis::orthogonalize`].
-    pub(crate) fn orthogonalize(&mut self, z: &Block, unit: f64, x: &mut Block) -> Result<BlockQr, Error> {
-        either!(self, vectors => vectors.orthogonalize(z, unit, x))
+    pub(crate) fn orthogonalize(
+        &mut self,
+        z: &Block,
+        unit: f64,
+        outside: usize,
+        x: &mut Block,
+    ) -> Result<BlockQr, Error> {
+        either!(self, vectors => vectors.orthogonalize(z, unit, outside, x))
     }
 
     /// All vectors, one after another.

@@ -23,14 +23,21 @@ const VISIBLE: f64 = 1e-4;
 
 impl<A: Arithmetic> TallBasis<A> {
     /// X ← an orthonormal basis of what span(Z) adds to span(Q), Q orthonormal. Directions of Z that lie within span(Q), or
-    /// within the others, up to rounding are dropped. `unit` is about as large as Z.
+    /// within the others, up to rounding are dropped. `unit` is about as large as Z, and `outside` the number of directions that neither Q nor Z has a part
+    /// in: X has no more columns than there is room beside them.
     ///
     /// Z is projected; its columns are brought to length 1 and made orthogonal by [`Svqb`], W = X·R with R known from these transforms. Overlaps
     /// with Q are measured, and taken out where they are more than rounding: (W − QH)T = WT − Q(HT), in the same sweep.
-    pub(crate) fn orthogonalize(&mut self, z: &Block, unit: f64, x: &mut Block) -> Result<BlockQr, Error> {
+    pub(crate) fn orthogonalize(
+        &mut self,
+        z: &Block,
+        unit: f64,
+        outside: usize,
+        x: &mut Block,
+    ) -> Result<BlockQr, Error> {
         let unit = if unit.is_normal() { 2.0_f64.powi(unit.log2() as i32) } else { 1.0 };
         let (a, p) = (self.len(), z.p());
-        let (room, precision) = (z.d().saturating_sub(a), precision_of::<A>());
+        let (room, precision) = (z.d().saturating_sub(a + outside), precision_of::<A>());
         let Products { overlap: mut h, gram } = self.begin(z, unit);
         let mut lengths = norms(&gram);
         let mut seen = self.project(p, &h);
@@ -42,13 +49,14 @@ impl<A: Arithmetic> TallBasis<A> {
         let mut taken_out_before = f64::INFINITY;
         for round in 0..ROUNDS {
             // Rotated columns descend in weight: where there is no room for all, the last ones go.
-            let most = if round == 0 { p } else { room };
+            let most = if round == 0 && room > 0 { p } else { room };
             let svqb = Svqb::new(&seen.gram, &lengths, most, precision)?;
             // What does not shrink when it is taken out is the rounding of W itself.
             let overlap = seen.largest_overlap();
             let overlaps =
                 overlap > precision.harmless * precision.roundoff && overlap <= 0.5 * taken_out_before;
-            let orthogonal = svqb.stretch.powi(2) <= ORTHOGONAL && !overlaps;
+            let fits = svqb.transform.ncols() <= room;
+            let orthogonal = svqb.stretch.powi(2) <= ORTHOGONAL && !overlaps && fits;
             let last = orthogonal || svqb.transform.ncols() == 0 || round + 1 == ROUNDS;
             if overlaps && !last {
                 h.add_assign(&seen.overlap * &r);
@@ -107,7 +115,7 @@ mod tests {
         basis.append(q);
         let kept = basis.product(Mat::<f64>::identity(q.p(), q.p()).as_ref());
         let mut x = Block::zeros(d, 0);
-        let BlockQr { h, r } = basis.orthogonalize(z, unit, &mut x).unwrap();
+        let BlockQr { h, r } = basis.orthogonalize(z, unit, 0, &mut x).unwrap();
         // Dots of d products in sixteen partial sums, and what they may leave.
         let rounding = roundoff * (16.0 + (d as f64 / 16.0).sqrt());
         assert!(loss(&x, &x, true) <= 4.0 * rounding, "{d}: {:e}", loss(&x, &x, true));

@@ -17,9 +17,9 @@ pub struct Record {
     pub full_passes: u64,
     /// Seconds since the start.
     pub seconds: f64,
-    /// θ₁.
+    /// θᵢ of the component that is furthest from its tolerance: the one with the largest ρᵢ/θᵢ.
     pub theta: f64,
-    /// The largest residual.
+    /// Its residual ρᵢ.
     pub residual: f64,
     /// Step size in force.
     pub eta: Option<f64>,
@@ -37,7 +37,7 @@ pub struct Record {
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Outcome {
-    /// Every residual is at most tol·θ₁.
+    /// ρᵢ ≤ tol·θᵢ for every component, or no variance to rounding.
     Converged,
     /// Passes or seconds were used up.
     Budget,

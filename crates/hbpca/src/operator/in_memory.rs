@@ -151,7 +151,7 @@ impl<'m> Covariance<'m> {
         let trace = self.map.total_variance();
         let moment = if self.matrix.is_sparse() { self.map.uncentred_moment() } else { trace };
         let n_chunks = ordered::n_chunks(self.matrix.nnz(), d);
-        RoundingBound::new(rounding_of_sum(d) * moment + rounding_of_sum(n / n_chunks + n_chunks) * moment)
+        RoundingBound::of_sums(rounding_of_sum(d) + rounding_of_sum(n / n_chunks + n_chunks), moment)
     }
 
     /// How far images in single precision are off, where there are such products.

@@ -17,6 +17,7 @@ mod distributed;
 mod forming;
 mod in_memory;
 mod products;
+mod projected;
 mod streamed;
 
 pub use capabilities::{
@@ -27,6 +28,7 @@ pub use distributed::{Communicator, Sharded, SingleRank, ThreadRank, thread_rank
 pub(crate) use forming::ColumnModes;
 pub use in_memory::Covariance;
 pub use products::Products;
+pub(crate) use projected::{Projected, project_out};
 pub(crate) use streamed::IN_FLIGHT;
 pub use streamed::Streamed;
 

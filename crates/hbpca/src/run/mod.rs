@@ -16,9 +16,10 @@ use crate::matrix::{Matrix, RowChunks};
 use crate::moments::Moments;
 use crate::observe::{Event, Observer, Record};
 use crate::operator::{CovarianceOperator, RowsRead, Shape};
+use crate::probe::{ProbeConfig, ProbeResult, ProbeSeed, probe};
 use crate::solver::SolverKind;
 use crate::stopwatch::Stopwatch;
-use crate::{Block, Certificate, Driver, Error, Model, Outcome, Report, Summary};
+use crate::{Block, Certificate, Driver, Error, Model, Next, Outcome, Report, Summary};
 use in_memory::InMemory;
 use moments::FromMoments;
 use on_disk::OnDisk;
@@ -47,6 +48,10 @@ pub struct Fit {
     pub full_passes: u64,
     /// Passes for column statistics, not counted in `passes`; none where another pass gathers them on its way.
     pub statistics_passes: f64,
+    /// Passes of the probe, not counted in `passes`.
+    pub probe_passes: u64,
+    /// What the probe found, where one was asked for.
+    pub probe: Option<ProbeResult>,
     /// Bytes read from disk; none for a matrix in memory.
     pub bytes_read: u64,
     /// Seconds of the solver and of the column statistics.
@@ -77,6 +82,8 @@ impl Fit {
             passes: now.passes,
             full_passes: now.full_passes,
             statistics_passes: 1.0,
+            probe_passes: 0,
+            probe: None,
             bytes_read: 0,
             seconds: now.seconds,
             seed: config.seed,
@@ -321,7 +328,7 @@ fn run_on(
         session.outgrow(report.history);
         run = FitConfig { solver: config.solver, ..run.with_components(k, report.vectors) };
     };
-    finish(&source, config, &run, report, plan, clock)
+    finish(&mut source, config, &run, report, plan, clock)
 }
 
 /// What happened before the run that is resumed, for observers to hear of.
@@ -363,7 +370,7 @@ fn more_components(run: &FitConfig, report: &Report, total_variance: f64, most: 
 
 /// Puts the model together.
 fn finish(
-    source: &impl Source,
+    source: &mut impl Source,
     config: &FitConfig,
     run: &FitConfig,
     report: Report,
@@ -371,8 +378,14 @@ fn finish(
     clock: &Stopwatch,
 ) -> Result<Fit, Error> {
     let Shape { n, d } = source.shape();
+    let total_variance = source.total_variance()?;
+    let (vectors, certificate) = run.cut_to_share(report.vectors, report.certificate, total_variance);
+    let (certificate, probe) = probed(source.operator(), config, &vectors, certificate, report.outcome)?;
+    // A probe that finds more variance than the last component has proves that the answer does not lead.
+    let refuted = probe.is_some_and(|probe| certificate.is_refuted_by(probe.least));
+    let outcome =
+        if refuted && report.outcome == Outcome::Converged { Outcome::Stagnated } else { report.outcome };
     let (map, weight) = source.columns()?;
-    let (vectors, certificate) = run.cut_to_share(report.vectors, report.certificate, map.total_variance());
     let summary = Summary {
         n,
         d,
@@ -386,18 +399,42 @@ fn finish(
     Ok(Fit {
         model: Model::new(&vectors, summary, &map)?,
         certificate,
-        outcome: report.outcome,
+        outcome,
         solver: run.solver,
         chosen_because: plan.chosen_because,
         history: report.history,
         passes: report.passes,
         full_passes: report.read.full_passes,
         statistics_passes: source.statistics_passes(),
+        probe_passes: probe.as_ref().map_or(0, |probe| probe.passes),
+        probe,
         bytes_read: source.bytes_read(),
         seconds: clock.seconds(),
         seed: config.seed,
         threads: rayon::current_num_threads(),
     })
+}
+
+/// The certificate after a probe of the components with variance, where one is asked for.
+fn probed(
+    operator: &mut dyn CovarianceOperator,
+    config: &FitConfig,
+    vectors: &Block,
+    certificate: Certificate,
+    outcome: Outcome,
+) -> Result<(Certificate, Option<ProbeResult>), Error> {
+    let (Some(failure_probability), varying) = (config.certify, certificate.n_varying()) else {
+        return Ok((certificate, None));
+    };
+    if varying == 0 || certificate.gap_is_proved || outcome == Outcome::Interrupted {
+        return Ok((certificate, None));
+    }
+    let seed = config.probe_seed.map_or(ProbeSeed::FromSystem, ProbeSeed::Given);
+    let probing = ProbeConfig { failure_probability, seed, ..ProbeConfig::default() };
+    let found = probe(operator, &vectors.leading(varying), &probing, certificate.probe_goal())?;
+    let next = Next::Probable { bound: found.bound, failure_probability };
+    let certificate = certificate.knowing(next, operator.total_variance(), vectors.d());
+    Ok((certificate, Some(found)))
 }
 
 impl FitConfig {

@@ -34,8 +34,10 @@ use faer::Mat;
 
 use super::basis::RitzBasis;
 use super::{Pairs, Solver, StepParameters};
+use crate::certificate::Next;
 use crate::linalg::{
-    TallBasis, add_product, beside, gram, orthonormal_complement, product, random_complement, svqb_transform,
+    TallBasis, add_product, beside, gram, orthonormal_complement, product, random_complement, residual_norms,
+    svqb_transform,
 };
 use crate::operator::{CovarianceOperator, Products};
 use crate::rounding::RoundingBound;
@@ -63,6 +65,10 @@ pub struct Anchored {
     images: Block,
     residual: f64,
     steps: u64,
+    /// Locked vectors, which everything is orthogonal to.
+    outside: TallBasis<f64>,
+    /// Whether the next look takes random directions along.
+    searching: bool,
 }
 
 impl Anchored {
@@ -98,6 +104,8 @@ impl Anchored {
             images: Block::zeros(d, k),
             residual: f64::INFINITY,
             steps: 0,
+            outside: TallBasis::with_room(d, 0),
+            searching: false,
         })
     }
 
@@ -105,6 +113,13 @@ impl Anchored {
     #[must_use]
     pub fn with_longest_epoch(mut self, m: usize) -> Self {
         self.epoch = EpochControl { m: self.epoch.m.min(m.max(1)), longest: m.max(1), ..self.epoch };
+        self
+    }
+
+    /// Begins with, and stays in, the complement of locked vectors.
+    #[must_use]
+    pub(crate) fn orthogonal_to(mut self, locked: &Block) -> Self {
+        self.outside = TallBasis::of(locked);
         self
     }
 
@@ -121,7 +136,7 @@ impl Anchored {
             return Ok(()); // no rows to spare: the start that was given must do
         }
         let (d, p) = (operator.dim(), self.sizes.block);
-        let random = random_complement(&TallBasis::with_room(d, 0), p, self.seed)?;
+        let random = random_complement(&self.outside, p, self.seed)?;
         let mut x = random.clone();
         if let Some(rows) = self.batches.sample(self.sizes.start_rows, operator)? {
             let (mut sample, mut z) = (RitzBasis::empty(d), Block::zeros(d, p));
@@ -176,11 +191,12 @@ impl Anchored {
     fn new_directions(&mut self) -> Result<Block, Error> {
         let w = std::mem::replace(&mut self.w, Block::zeros(0, 0));
         let x = orthonormal_complement(w, &self.basis.q)?;
-        if x.p() > 0 && self.basis.len() + x.p() >= self.k {
+        if x.p() > 0 && self.basis.len() + x.p() >= self.k && !std::mem::take(&mut self.searching) {
             return Ok(x);
         }
         let mut known = self.basis.q.clone();
         known.append(&x);
+        known.append(&self.outside.to_block());
         let fill = random_complement(&known, self.sizes.block, self.seed ^ self.steps)?;
         Ok(beside(&x, &fill))
     }
@@ -195,6 +211,17 @@ impl Anchored {
             None => operator.apply(&x, &mut z)?,               // 1
         };
         self.basis.append(&x, &z, rounding) // 2
+    }
+
+    /// What is known of λ_{k+1}.
+    fn next(&self) -> Next {
+        let Some(theta) = self.basis.theta.get(self.k) else {
+            return if self.k == self.vectors.d() { Next::Nothing } else { Next::Unknown };
+        };
+        let s = self.basis.s.as_ref().subcols(self.k, 1);
+        let (w, image) = (self.basis.q.product(s), self.basis.cq.product(s));
+        let residual = residual_norms(&w, &image, &[*theta])[0];
+        super::suggested_next(&self.basis.theta, self.k, residual).map_or(Next::Unknown, Next::Estimated)
     }
 
     /// θ_{i+1}, 0 where the basis has no so many.
@@ -259,8 +286,13 @@ impl Solver for Anchored {
     }
 
     fn pairs(&mut self) -> Pairs<'_> {
-        let next = super::next_of(&self.basis.theta, self.k, self.vectors.d());
-        Pairs { vectors: &self.vectors, images: &self.images, image_error: self.basis.image_error(), next } // 3
+        let next = self.next();
+        Pairs::new(&self.vectors, &self.images, self.basis.image_error(), next) // 3
+    }
+
+    fn search(&mut self) -> Result<bool, Error> {
+        self.searching = self.basis.len() + self.outside.len() < self.vectors.d();
+        Ok(self.searching)
     }
 
     fn step(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
@@ -298,6 +330,9 @@ impl Solver for Anchored {
         archive.number("residual", &mut self.residual)?;
         archive.count("steps", &mut self.steps)?;
         archive.flag("started", &mut self.started)?;
+        if archive.has("searching") {
+            archive.flag("searching", &mut self.searching)?;
+        }
         archive.part("sampler", |archive| self.batches.archive(archive))
     }
 }

@@ -25,7 +25,6 @@ use faer::Side;
 use super::formed::{leading, multiply, solves_by_krylov, solves_partially};
 use super::probe::{PROBES, Probes};
 use super::{Pairs, ResidualEstimate, Solver};
-use crate::block::largest;
 use crate::certificate::{Next, ritz_values};
 use crate::linalg::{
     Reduced, TallBasis, beside, gram, product, random_complement, residual_norms, small_eigen, view,
@@ -245,7 +244,8 @@ impl Solver for CovarianceSolver {
             let residuals = residual_norms(&self.vectors, &self.images, &theta);
             ResidualEstimate {
                 theta: theta[0],
-                residual: largest(residuals),
+                thetas: theta,
+                residuals,
                 image_error: self.image_error,
                 bound_will_fall: true,
             }
@@ -253,7 +253,11 @@ impl Solver for CovarianceSolver {
     }
 
     fn pairs(&mut self) -> Pairs<'_> {
-        Pairs { vectors: &self.vectors, images: &self.images, image_error: self.image_error, next: self.next }
+        Pairs::new(&self.vectors, &self.images, self.image_error, self.next)
+    }
+
+    fn is_final(&self) -> bool {
+        !self.improvable
     }
 
     /// Asked for more than the last look gave: double precision.

@@ -29,7 +29,7 @@ impl Iterate {
     }
 
     pub(super) fn pairs(&self) -> Pairs<'_> {
-        Pairs { vectors: &self.w, images: &self.g, image_error: self.image_error, next: Next::Unknown }
+        Pairs::new(&self.w, &self.g, self.image_error, Next::Unknown)
     }
 
     pub(super) fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {

@@ -1,7 +1,7 @@
 //! Block Lanczos with thick restart.
 //!
 //! ```text
-//! 1  X ← p orthonormal directions, given or random
+//! 1  X ← p random orthonormal directions, beside those given
 //! 2  wide compressed rows: G = (1/n)AAᵀ for C             vectors are shorter, X is random; up to line 8
 //!    repeat
 //! 3      if the residuals are above the rounding of CQ, or CQ is fresh:
@@ -23,8 +23,10 @@
 //! is empty, since Q spans the whole space, only fresh images can help.
 //! Line 6: repeated eigenvalues are found, and spaces of fewer than p directions left are used up. Lines 4 to 7 are done again while Q has
 //! fewer than k vectors.
-//! Line 11: a repeated eigenvalue shows at most p of its copies. Where p of the values found agree, in all they say, there may be more: the
-//! random directions get as many looks as the first ones had.
+//! Line 1: beside vectors that are given there are p random ones, and these get as many looks as they would need alone: what was given may lack the
+//! leading vectors.
+//! Line 11: a repeated eigenvalue shows at most p of its copies. Where p of the values found agree, within the tolerance, there may be more: the
+//! random directions get as many looks as the first ones had. The same where the trace contradicts.
 //! Choose it as the best method without sampling. Cost of a step: 1 pass; 2 with G, and one more for AᵀV.
 
 use super::krylov_sizes::{FEW, KrylovSizes, LONG};
@@ -37,11 +39,18 @@ use crate::operator::{CovarianceOperator, Precision, Products, RowGram};
 use crate::rounding::RoundingBound;
 use crate::{Archive, Block, Error};
 
-/// Residuals below this, relative to θ₁, are not sought in single precision.
+/// Residuals below this, relative to θ₁, may be all that single precision has.
 const SINGLE_FLOOR: f64 = 8.0 * f32::EPSILON as f64;
+/// Residuals below this, relative to each θᵢ, are not sought in single precision. The image of a Ritz vector rounds in proportion to its own length.
+const SINGLE_GOAL: f64 = 2.0 * f32::EPSILON as f64;
+/// The share of a tolerance that is sought before fresh images tell.
+const SHARE_OF_TOL: f64 = 0.25;
+/// Looks in single precision after which residuals that do not fall by half are its rounding.
+const STALLED: u64 = 2;
 
 /// The k leading eigenvectors from a block Krylov space.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is one line of the box")]
 pub struct Krylov {
     d: usize,
     k: usize,
@@ -63,6 +72,15 @@ pub struct Krylov {
     steps: u64,
     /// The step before which nothing is settled, since directions joined that have not had their looks.
     search_ends: u64,
+    /// Residuals that are enough, relative to each θᵢ: what is closer than that counts as copies.
+    tol: f64,
+    /// The smallest relative residual in single precision so far, and looks since it fell by half.
+    best_in_single: f64,
+    stalled: u64,
+    /// Whether it began with vectors that were given.
+    given: bool,
+    /// Random directions at the start.
+    filled: usize,
 }
 
 impl Krylov {
@@ -83,10 +101,12 @@ impl Krylov {
                 orthonormal_complement(start.clone(), &TallBasis::with_room(d, 0))?
             }
         };
-        let fill = random_complement(&TallBasis::of(&given), block.saturating_sub(given.p()), seed)?;
-        let memory = sizes.memory.max(k + 2 * block).min(d);
+        // As many random directions as a run of its own would have: what was given may lack the leading vectors.
+        let fill = random_complement(&TallBasis::of(&given), block, seed)?;
+        let memory = sizes.memory.max(k + 2 * block + given.p()).min(d);
         let basis = Lanczos::starting_with(beside(&given, &fill)); // 1
         let sizes = KrylovSizes { block, memory };
+        let (given, filled) = (given.p() > 0, fill.p());
         Ok(Self {
             d,
             k,
@@ -101,7 +121,36 @@ impl Krylov {
             formed: None,
             steps: 0,
             search_ends: 0,
+            tol: 0.0,
+            best_in_single: f64::MAX,
+            stalled: 0,
+            given,
+            filled,
         })
+    }
+
+    /// Begins with, and stays in, the complement of locked vectors, which those given are orthogonal to.
+    pub(crate) fn orthogonal_to(mut self, locked: &Block) -> Result<Self, Error> {
+        let room = self.d.saturating_sub(locked.p());
+        self.sizes.block = self.sizes.block.min(room);
+        self.sizes.memory = self.sizes.memory.min(room);
+        let mut known = TallBasis::of(locked);
+        let given = if self.given {
+            self.basis.x.leading(self.basis.x.p() - self.filled)
+        } else {
+            Block::zeros(self.d, 0)
+        };
+        known.append(&given);
+        let fill = random_complement(&known, self.sizes.block, self.seed)?;
+        self.basis = Lanczos::starting_with(beside(&given, &fill)); // 1
+        self.basis.stay_orthogonal_to(TallBasis::of(locked));
+        Ok(self)
+    }
+
+    /// Residuals of `tol`·θᵢ are enough: eigenvalues closer than that count as copies of one.
+    #[must_use]
+    pub fn aiming_at(self, tol: f64) -> Self {
+        Self { tol, ..self }
     }
 
     /// Whether [`beginning_with_rows`](Self::beginning_with_rows) pays for compressed rows in memory: vectors of G must be the shorter,
@@ -123,9 +172,32 @@ impl Krylov {
 
     /// Whether what is left to see lies below the rounding of the relation: fresher images must tell.
     fn needs_refresh(&self) -> bool {
+        if self.basis.len() == 0 || self.fresh || self.is_searching() {
+            return false;
+        }
+        if !self.single {
+            return self.residual() <= self.basis.image_error();
+        }
         // The rounding of single precision is far below its bound: what it really spoils are the last digits of f32.
-        let bound = if self.single { self.blur() } else { self.basis.image_error() };
-        self.basis.len() > 0 && !self.fresh && !self.is_searching() && self.residual() <= bound
+        let goal = SINGLE_GOAL.max(SHARE_OF_TOL * self.tol);
+        self.relative_residual() <= goal || (self.stalled >= STALLED && self.residual() <= self.blur())
+    }
+
+    /// The largest residual of the k best pairs, each relative to its Ritz value.
+    fn relative_residual(&self) -> f64 {
+        largest(self.basis.residuals(self.k).iter().zip(&self.basis.theta).map(|(r, theta)| {
+            // What has no variance in single precision is left to double precision.
+            if *theta > self.blur() { r / theta } else { 0.0 }
+        }))
+    }
+
+    /// Counts looks in single precision that do not help.
+    fn see_single(&mut self) {
+        if self.single {
+            let now = self.relative_residual();
+            self.stalled = if now > 0.5 * self.best_in_single { self.stalled + 1 } else { 0 };
+            self.best_in_single = self.best_in_single.min(now);
+        }
     }
 
     /// How many Ritz vectors to compute the images of: a block, and all that single precision could not tell from the k-th.
@@ -143,9 +215,11 @@ impl Krylov {
 
     /// What is known of λ_{k+1}.
     fn next(&self) -> Next {
-        match super::next_of(&self.basis.theta, self.k, self.basis.x.d()) {
-            Next::Unknown => self.beyond.map_or(Next::Unknown, Next::Estimated),
-            next => next,
+        // A basis that was refreshed has few vectors beyond the k: what it was before knew more.
+        match self.basis.following(self.k).into_iter().chain(self.beyond).reduce(f64::max) {
+            Some(next) => Next::Estimated(next),
+            None if self.k == self.basis.x.d() => Next::Nothing,
+            None => Next::Unknown,
         }
     }
 
@@ -154,14 +228,42 @@ impl Krylov {
         self.steps < self.search_ends && self.basis.x.p() > 0
     }
 
-    /// Whether p of the k values agree within what is known of them.
+    /// Looks that a run from random directions alone would take: Chebyshev polynomials of degree j − 1 bring an angle of tangent √(d/p) down to the
+    /// tolerance, with the gap from θ_k to the first value that the block does not hold beside it (Saad 1980).
+    fn looks_from_random(&self) -> u64 {
+        /// More than any run takes.
+        const MOST: f64 = 100.0;
+        let (p, theta) = (self.sizes.block, &self.basis.theta);
+        let last = theta.get(self.k - 1).copied().unwrap_or(0.0);
+        if last <= self.basis.image_error() {
+            return 0; // nothing is left to be found but what the trace would show
+        }
+        let beyond = theta.get(self.k + p - 1).or(theta.last()).copied().unwrap_or(0.0).max(0.0);
+        let gap = (last - beyond) / beyond.max(f64::MIN_POSITIVE);
+        let tangent = (self.basis.x.d() as f64 / p as f64).sqrt().max(2.0);
+        let looks = 1.0 + (tangent / self.tol.max(f64::EPSILON)).acosh() / (1.0 + 2.0 * gap).acosh();
+        looks.min(MOST).ceil() as u64
+    }
+
+    /// Widens the block by random directions and gives them as many looks as the first ones had.
+    fn begin_search(&mut self) -> Result<bool, Error> {
+        self.basis.complete()?;
+        let d = self.basis.x.d();
+        let block = (self.k + 1).max(self.basis.x.p() + 1).min(d);
+        self.sizes = KrylovSizes { block, memory: self.sizes.memory.max(self.k + 2 * block).min(d) };
+        self.basis.fill(block, self.seed ^ !self.steps)?; // 11
+        self.search_ends = 2 * self.steps + 2;
+        Ok(self.basis.x.p() > 0)
+    }
+
+    /// Whether p of the k values agree within what is known of them, or within the tolerance.
     fn block_may_hide_copies(&self) -> bool {
         let (p, theta, residuals) = (self.sizes.block, &self.basis.theta, self.basis.residuals(self.k));
         let room = 2.0 * self.basis.image_error();
         let last = |i: usize| i + p - 1;
-        (0..self.k)
-            .take_while(|i| last(*i) < residuals.len())
-            .any(|i| theta[i] - theta[last(i)] <= residuals[i] + residuals[last(i)] + room)
+        (0..self.k).take_while(|i| last(*i) < residuals.len()).any(|i| {
+            theta[i] - theta[last(i)] <= residuals[i] + residuals[last(i)] + room.max(self.tol * theta[i])
+        })
     }
 
     /// Lines 4–7.
@@ -196,7 +298,8 @@ impl Krylov {
 
     /// Takes the best Ritz vectors for the basis, with images computed anew in f64.
     fn refresh(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        self.beyond = self.basis.theta.get(self.k).map(|next| next + self.blur()).or(self.beyond);
+        let next = self.basis.theta.get(self.k).map(|next| next + self.blur());
+        self.beyond = next.into_iter().chain(self.beyond).reduce(f64::max);
         (self.single, self.fresh) = (false, true);
         self.z = Block::zeros(self.d, 0);
         let (theta, count) = (self.basis.theta.clone(), self.worth_keeping());
@@ -259,17 +362,18 @@ impl Solver for Krylov {
             self.steps += 1;
             self.widen(operator)?;
         }
+        self.see_single();
         Ok(())
     }
 
     fn residual_estimate(&self) -> Option<ResidualEstimate> {
-        let theta = self.basis.theta.first().copied().unwrap_or(0.0);
-        let (residual, image_error) = (self.residual(), self.basis.image_error());
+        let theta = &self.basis.theta;
         Some(ResidualEstimate {
-            theta,
-            residual,
-            image_error,
-            bound_will_fall: self.single || self.needs_refresh(),
+            theta: theta.first().copied().unwrap_or(0.0),
+            thetas: theta[..self.k.min(theta.len())].to_vec(),
+            residuals: self.basis.residuals(self.k),
+            image_error: self.basis.image_error(),
+            bound_will_fall: self.single || self.needs_refresh() || self.is_searching(),
         })
     }
 
@@ -281,14 +385,14 @@ impl Solver for Krylov {
         let next = self.next();
         let image_error = self.basis.image_error();
         if let Some([vectors, images]) = self.basis.recomputed() {
-            return Pairs { vectors, images, image_error, next };
+            return Pairs::new(vectors, images, image_error, next);
         }
         let (vectors, images) = self.formed.get_or_insert_with(|| {
             let (mut vectors, mut images) = self.basis.best(self.k);
             super::sort_descending(&mut vectors, &mut images);
             (vectors, images)
         });
-        Pairs { vectors, images, image_error, next }
+        Pairs::new(vectors, images, image_error, next)
     }
 
     fn take_vectors(&mut self) -> Block {
@@ -300,20 +404,18 @@ impl Solver for Krylov {
         if self.is_searching() {
             return Ok(true);
         }
-        if !self.block_may_hide_copies() {
-            return Ok(false);
+        if std::mem::take(&mut self.given) {
+            self.search_ends = self.looks_from_random();
+            self.basis.complete()?;
+            if self.is_searching() {
+                return Ok(true);
+            }
         }
-        self.basis.complete()?;
-        let full = self.basis.x.p() == 0;
-        if full {
-            return Ok(false);
-        }
-        let block = (self.k + 1).min(self.basis.x.d());
-        self.sizes =
-            KrylovSizes { block, memory: self.sizes.memory.max(self.k + 2 * block).min(self.basis.x.d()) };
-        self.basis.fill(block, self.seed ^ !self.steps)?; // 11
-        self.search_ends = 2 * self.steps + 2;
-        Ok(true)
+        if self.block_may_hide_copies() { self.begin_search() } else { Ok(false) }
+    }
+
+    fn search(&mut self) -> Result<bool, Error> {
+        if self.is_searching() { Ok(true) } else { self.begin_search() }
     }
 
     fn step(&mut self, _operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
@@ -340,7 +442,11 @@ impl Solver for Krylov {
             archive.check("length", length >= self.k, "is less than components are sought")?;
         }
         if archive.is_restoring() {
+            let outside = self.basis.outside();
             self.basis = Lanczos::starting_with(Block::zeros(length, 0));
+            if !self.of_rows {
+                self.basis.stay_orthogonal_to(outside);
+            }
         }
         archive.part("basis", |archive| self.basis.archive(archive))?;
         archive.check("basis", self.basis.len() >= self.k, "has fewer vectors than components are sought")?;
@@ -360,6 +466,11 @@ impl Solver for Krylov {
         archive.optional("beyond", &mut self.beyond)?;
         archive.count("steps", &mut self.steps)?;
         archive.count("search_ends", &mut self.search_ends)?;
+        if archive.has("given") {
+            archive.flag("given", &mut self.given)?;
+            archive.count("stalled", &mut self.stalled)?;
+            archive.number("best_in_single", &mut self.best_in_single)?;
+        }
         if archive.is_restoring() {
             self.formed = None;
             self.basis.reserve(self.sizes.memory);

@@ -34,6 +34,8 @@ pub(super) struct Lanczos {
     b: Mat<f64>,
     /// Q and CQ themselves, where they were computed anew: X is then empty, and B has the norms of their residuals alone.
     recomputed: Option<Recomputed>,
+    /// Vectors that the basis shall be orthogonal to.
+    outside: TallBasis<f64>,
     /// Vectors to make room for.
     most: usize,
     /// ‖CQ − QH − XB‖ from above.
@@ -48,6 +50,8 @@ pub(super) struct Lanczos {
 struct Recomputed {
     wanted: [Block; 2],
     others: [Block; 2],
+    /// How far each image may be off: Σ|s|·ε for coefficients s, which are nearly 0 and 1 where V were Ritz vectors already.
+    error: f64,
 }
 
 impl Recomputed {
@@ -57,8 +61,7 @@ impl Recomputed {
 
     /// All of them.
     fn together(self) -> [Block; 2] {
-        let [w, image] = self.wanted;
-        let [other_w, other_image] = self.others;
+        let Self { wanted: [w, image], others: [other_w, other_image], .. } = self;
         [beside(&w, &other_w), beside(&image, &other_image)]
     }
 
@@ -70,14 +73,16 @@ impl Recomputed {
                 archive.check("images", image.p() == w.p(), "has not one column for each vector")
             })?;
         }
-        Ok(())
+        // Runs of earlier versions knew one bound for all.
+        if archive.has("error") { archive.number("error", &mut self.error) } else { Ok(()) }
     }
 }
 
 impl Lanczos {
     /// An empty basis, to be expanded by X.
     pub(super) fn starting_with(x: Block) -> Self {
-        let (q, p) = (BasisStorage::with_room(x.d(), 0, false), x.p());
+        let (d, p) = (x.d(), x.p());
+        let q = BasisStorage::with_room(d, 0, false);
         let empty = Mat::zeros(0, 0);
         Self {
             q,
@@ -85,11 +90,22 @@ impl Lanczos {
             x,
             b: Mat::zeros(p, 0),
             recomputed: None,
+            outside: TallBasis::with_room(d, 0),
             most: 0,
             error: 0.0,
             theta: Vec::new(),
             s: empty,
         }
+    }
+
+    /// Fills up at random only with directions that are orthogonal to these, too, as X is.
+    pub(super) fn stay_orthogonal_to(&mut self, outside: TallBasis<f64>) {
+        self.outside = outside;
+    }
+
+    /// What it stays orthogonal to.
+    pub(super) fn outside(&self) -> TallBasis<f64> {
+        self.outside.clone()
     }
 
     /// a, the number of vectors in Q.
@@ -122,7 +138,7 @@ impl Lanczos {
     ) -> Result<(), Error> {
         let (a, p) = (self.len(), self.x.p());
         self.q.append(&self.x);
-        let BlockQr { h, r } = self.q.orthogonalize(z, unit, &mut self.x)?;
+        let BlockQr { h, r } = self.q.orthogonalize(z, unit, self.outside.len(), &mut self.x)?;
         self.h = Mat::from_fn(a + p, a + p, |i, j| match (i < a, j < a) {
             (true, true) => self.h[(i, j)],
             (_, false) if i < a => h[(i, j - a)],
@@ -162,12 +178,16 @@ impl Lanczos {
 
     /// Fills X up to `width` columns with random ones, whose rows of B are zero.
     pub(super) fn fill(&mut self, width: usize, seed: u64) -> Result<(), Error> {
-        let missing = width.min(self.x.d() - self.len()).saturating_sub(self.x.p());
+        let taken = self.len() + self.outside.len();
+        let missing = width.min(self.x.d().saturating_sub(taken)).saturating_sub(self.x.p());
         if missing == 0 {
             return Ok(());
         }
         let mut known = TallBasis::from_columns(self.x.d(), &self.q.to_columns());
         known.append(&self.x);
+        if self.outside.len() > 0 {
+            known.append(&self.outside.to_block());
+        }
         let random = random_complement(&known, missing, seed)?;
         let (before, p) = (std::mem::replace(&mut self.b, Mat::zeros(0, 0)), self.x.p());
         self.x = beside(&self.x, &random);
@@ -190,6 +210,11 @@ impl Lanczos {
     /// S_count: the coefficients of the `count` best Ritz vectors.
     fn coefficients(&self, count: usize) -> MatRef<'_, f64> {
         self.s.as_ref().subcols(0, count.min(self.len()))
+    }
+
+    /// What θ_{k+1} and its residual suggest for λ_{k+1}.
+    pub(super) fn following(&self, k: usize) -> Option<f64> {
+        super::suggested_next(&self.theta, k, *self.residuals(k + 1).get(k)?)
     }
 
     /// ‖Bsᵢ‖ of the `count` best Ritz pairs, rounding apart.
@@ -277,9 +302,12 @@ impl Lanczos {
         (self.theta, self.s) = (theta, Mat::identity(a, a));
         let others = [v.split_off(k), z.split_off(k)];
         super::sort_descending(&mut v, &mut z);
-        self.recomputed = Some(Recomputed { wanted: [v, z], others });
         self.error = 0.0;
         self.count_error(a, RoundingBound::new(stretch * image_rounding.of_image()));
+        let wanted = (0..k.min(a)).map(|c| rotation.col(c).norm_l1()).fold(0.0, f64::max);
+        let rotating = rounding_of_sum(a) * self.largest();
+        let error = wanted * (image_rounding.of_image() + rotating);
+        self.recomputed = Some(Recomputed { wanted: [v, z], others, error });
         Ok(())
     }
 
@@ -289,7 +317,8 @@ impl Lanczos {
         let [w, image] = recomputed.together();
         self.q = BasisStorage::with_room(w.d(), self.most.max(2 * w.p()), false);
         self.q.append(&w);
-        let BlockQr { h, r } = self.q.orthogonalize(&image, self.largest(), &mut self.x)?;
+        let BlockQr { h, r } =
+            self.q.orthogonalize(&image, self.largest(), self.outside.len(), &mut self.x)?;
         self.h = Mat::from_fn(w.p(), w.p(), |i, j| 0.5 * (h[(i, j)] + h[(j, i)]));
         self.b = r;
         self.solve()
@@ -303,8 +332,11 @@ impl Lanczos {
         archive.flag("recomputed", &mut is_recomputed)?;
         if is_recomputed {
             let none = || [Block::zeros(self.x.d(), 0), Block::zeros(self.x.d(), 0)];
-            let recomputed =
-                self.recomputed.get_or_insert_with(|| Recomputed { wanted: none(), others: none() });
+            let recomputed = self.recomputed.get_or_insert_with(|| Recomputed {
+                wanted: none(),
+                others: none(),
+                error: f64::INFINITY,
+            });
             archive.part("anew", |archive| recomputed.archive(archive))?;
         }
         let (d, a, p) = (self.x.d(), self.len(), self.x.p());
@@ -318,10 +350,11 @@ impl Lanczos {
         archive.matrix("s", a, a, &mut self.s)
     }
 
-    /// A bound on the error of the image of any unit vector within the basis.
+    /// A bound on the error of the image of any unit vector within the basis, or of those that were recomputed.
     pub(super) fn image_error(&self) -> f64 {
         let rounding = self.q.unit_ratio() * rounding_of_sum(self.len() + self.x.p());
-        self.error + rounding * self.largest()
+        let of_any = self.error + rounding * self.largest();
+        self.recomputed.as_ref().map_or(of_any, |recomputed| recomputed.error.min(of_any))
     }
 }
 

@@ -12,6 +12,7 @@ mod kind;
 mod krylov;
 mod krylov_sizes;
 mod lanczos;
+mod locking;
 mod oja;
 mod power;
 mod power_m;
@@ -26,6 +27,7 @@ pub(crate) use formed::{solves_partially, vectors_kept, work};
 pub use kind::SolverKind;
 pub use krylov::Krylov;
 pub use krylov_sizes::KrylovSizes;
+pub(crate) use locking::{Locking, Rebuild, Rest};
 pub use oja::Oja;
 pub use power::Power;
 pub use power_m::PowerM;
@@ -37,21 +39,36 @@ pub use vr_power_m::VrPowerM;
 pub use crate::certificate::Pairs;
 pub use crate::policy::{AdaptiveMomentum, FixedMomentum, Momentum, OracleMomentum, SecondEigenvalue, Start};
 
-use crate::certificate::Next;
 use crate::operator::CovarianceOperator;
 use crate::{Archive, Block, Error};
 
 /// What a solver knows of its pairs before it forms them.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ResidualEstimate {
     /// θ₁.
     pub theta: f64,
-    /// The largest residual, rounding apart.
-    pub residual: f64,
+    /// Ritz values of the wanted pairs, locked ones apart.
+    pub thetas: Vec<f64>,
+    /// Their residuals, rounding apart.
+    pub residuals: Vec<f64>,
     /// A bound on the rounding of each image.
     pub image_error: f64,
     /// Whether a look to come will lower that bound.
     pub bound_will_fall: bool,
+}
+
+impl ResidualEstimate {
+    /// Whether some component is known to miss the tolerance. One that may have no variance is left to the certificate, unless its
+    /// rounding is about to fall.
+    pub fn misses(&self, tol: f64) -> bool {
+        let Self { thetas, residuals, image_error, bound_will_fall, .. } = self;
+        let misses = |(theta, residual): (&f64, &f64)| {
+            let vanishes = !bound_will_fall && theta <= image_error && residual <= image_error;
+            // Not so for a number that is none.
+            !(residual + image_error <= tol * theta || vanishes)
+        };
+        thetas.iter().zip(residuals).any(misses)
+    }
 }
 
 /// Parameters in force, for the history.
@@ -107,6 +124,16 @@ pub trait Solver {
         Ok(false)
     }
 
+    /// Whether another look would show the same again.
+    fn is_final(&self) -> bool {
+        false
+    }
+
+    /// Begins to search in random directions: the trace shows that what was found does not lead. Whether it can.
+    fn search(&mut self) -> Result<bool, Error> {
+        Ok(false)
+    }
+
     /// Moves to the next iterate.
     fn step(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error>;
 
@@ -124,13 +151,12 @@ pub trait Solver {
     fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error>;
 }
 
-/// λ_{k+1} as the Ritz values of a larger space estimate it.
-fn next_of(theta: &[f64], k: usize, d: usize) -> Next {
-    match theta.get(k) {
-        Some(theta) => Next::Estimated(*theta),
-        None if k == d => Next::Nothing,
-        None => Next::Unknown,
-    }
+/// What θ_{k+1} suggests for λ_{k+1}: Ritz values come from below, and are off by about r²/gap for a residual r; here the gap to θ_k, of which not more
+/// than half is given away.
+fn suggested_next(theta: &[f64], k: usize, residual: f64) -> Option<f64> {
+    let next = *theta.get(k)?;
+    let gap = theta[k - 1] - next;
+    Some(if gap > 0.0 { next + (residual * (residual / gap)).min(0.5 * gap) } else { next })
 }
 
 /// w ← αw + γg, coordinate by coordinate.

@@ -58,6 +58,17 @@ impl<'a> Archive<'a> {
         if holds { Ok(()) } else { Err(unfit(&format!("{}{name}", self.prefix), fault)) }
     }
 
+    /// Whether what is given back has such a name; always while numbers are saved. Earlier versions knew fewer.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        let name = format!("{}{name}", self.prefix);
+        match &self.direction {
+            Direction::Saving(_) => true,
+            Direction::Restoring(state) => {
+                state.counts.contains_key(&name) || state.tensors.contains_key(&name)
+            }
+        }
+    }
+
     /// A whole number.
     pub fn count(&mut self, name: &str, count: &mut u64) -> Result<(), Error> {
         let name = format!("{}{name}", self.prefix);

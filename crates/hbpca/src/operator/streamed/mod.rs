@@ -335,7 +335,7 @@ impl<'s> Streamed<'s> {
         let starts = self.reader.source.starts();
         let longest = starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
         let terms = longest + crate::ordered::MOST_CHUNKS + (starts.len() - 1) * merges_per_chunk;
-        RoundingBound::new((rounding_of_sum(self.dim()) + rounding_of_sum(terms)) * moment)
+        RoundingBound::of_sums(rounding_of_sum(self.dim()) + rounding_of_sum(terms), moment)
     }
 
     /// The same for the known map.
