@@ -48,14 +48,15 @@ class Certificate(Mapping):
     eigenvalue_intervals: np.ndarray
     #: Bounds on sin∠(wᵢ, uᵢ); NaN where neighbours are too close to tell single vectors apart.
     angle_bounds: np.ndarray
-    #: Components that are determined only together: the first and the last, counted from 0, and a bound on the sine of the largest angle of
-    #: the space they span, or `None`.
+    #: Components that are determined only together: the first and the last, counted from 0, and a bound on the sine of the
+    #: largest angle of the space they span, or `None`.
     clusters: tuple[tuple[int, int, float | None], ...]
     #: Bound on the sine of the largest angle of the whole subspace, or `None`.
     subspace_angle_bound: float | None
     #: Whether the angle bounds are theorems.
     gap_is_proved: bool
-    #: "proved", "probability" (they fail with `failure_probability`) or "estimated" (they rest on an estimate of the next eigenvalue).
+    #: "proved", "probability" (they fail with `failure_probability`) or "estimated" (they rest on an estimate of the next
+    #: eigenvalue).
     certainty: str
     failure_probability: float | None
     #: What the probe read, and the seed it drew from the operating system.
@@ -85,7 +86,7 @@ class Certificate(Mapping):
         return cls(**{name: field(name, value) for name, value in numbers.items()})
 
     def undetermined(self, within: float) -> list[int]:
-        """Components with variance, counted from 0, for which neither their own angle nor that of their cluster is known to `within`."""
+        """Components with variance, counted from 0, whose own angle and whose cluster's angle are not known to `within`."""
 
         def is_known(i: int) -> bool:
             bounds = [self.angle_bounds[i]] + [angle for first, last, angle in self.clusters if first <= i <= last]
