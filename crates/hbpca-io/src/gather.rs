@@ -111,6 +111,8 @@ pub(crate) struct Gather {
     labels: Option<Labels>,
     /// Entries before this one are numbered; those of the current part may be waiting to be.
     undecided: Vec<std::ops::Range<usize>>,
+    /// Whether numbers were rounded to single precision.
+    pub(crate) narrowed: bool,
 }
 
 impl Gather {
@@ -125,6 +127,7 @@ impl Gather {
             values,
             labels: None,
             undecided: Vec::new(),
+            narrowed: false,
         }
     }
 
@@ -139,6 +142,7 @@ impl Gather {
         let numbering = stated.numbering;
         self.shape.add(&block, numbering, part)?;
         let block = if stated.finite { block } else { checked(block, self.precision, part, rows_before)? };
+        self.narrowed |= block.narrowed;
         let labels_so_far = self.labels.as_ref().map_or(0, Labels::len);
         if let Some(labels) = block.labels
             && labels_so_far + labels.len() == self.shape.n_rows
@@ -223,6 +227,7 @@ pub(crate) fn checked(
                 format!("{} does not fit single precision: read it in double precision", wide[at]),
             ));
         }
+        block.narrowed |= wide.iter().any(|&x| f64::from(x as f32) != x);
         block.values = narrow;
     }
     Ok(block)
@@ -258,7 +263,7 @@ mod tests {
         let error = all.add(dense(3, &[1.0, 2.0, 3.0]), &Stated::default(), "b", 0).unwrap_err();
         assert!(error.to_string().starts_with("b: 3 columns, but the parts before it have 2"));
         let layout = Layout::Sparse { row_ends: vec![1], columns: vec![0] };
-        let sparse = RowBlock { layout, values: Values::F64(vec![1.0]), labels: None };
+        let sparse = RowBlock { layout, values: Values::F64(vec![1.0]), labels: None, narrowed: false };
         let error = all.add(sparse, &Stated::default(), "c", 0).unwrap_err();
         assert!(error.to_string().starts_with("c: dense and sparse parts"));
     }

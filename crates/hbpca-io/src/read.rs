@@ -20,6 +20,8 @@ pub struct Data {
     pub column_names: Option<Vec<String>>,
     /// One label a row, if every part has them.
     pub labels: Option<Labels>,
+    /// Whether numbers were rounded to single precision, because that was asked for.
+    pub narrowed: bool,
     /// The format (of the first part).
     pub format: Format,
     /// Bytes read from files, before decompression.
@@ -62,8 +64,9 @@ fn gather_parts(parts: Vec<Part>, options: &ReadOptions) -> Result<Data, ReadErr
     }
     let (name, format, column_names) =
         first.ok_or_else(|| ReadError::option("input", "no file was given"))?;
+    let narrowed = gather.narrowed;
     let (matrix, labels) = gather.finish(&name)?;
-    Ok(Data { matrix, column_names, labels, format, bytes_read: counter.load(Ordering::Relaxed) })
+    Ok(Data { matrix, column_names, labels, narrowed, format, bytes_read: counter.load(Ordering::Relaxed) })
 }
 
 /// Adds all rows of a part; while some are added, the next are read.

@@ -105,8 +105,9 @@ fn in_memory(
     let data = if wanted { matrix.fingerprint(None) } else { String::new() };
     let cancel = CancelToken::default();
     let running = Running::with(&cancel);
-    let fit = config
-        .run()
+    let run = config.run();
+    let run = if loaded.data.narrowed { run.rounded_from_double() } else { run };
+    let fit = run
         .observers(observers)
         .cancelled_by(&cancel)
         .checkpoints(Checkpoints { data, ..checkpoints })

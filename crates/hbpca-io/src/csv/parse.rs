@@ -75,16 +75,17 @@ pub(super) fn parse_piece(
     precision: Precision,
     expected_double: bool,
 ) -> Result<RowBlock, Fault> {
-    let (values, labels) = if precision != Precision::F64 && !expected_double {
+    let (values, labels, narrowed) = if precision != Precision::F64 && !expected_double {
         match Rows::<f32>::read(piece, n_lines, plan, precision) {
-            Ok((values, labels)) => (Values::F32(values), labels),
+            Ok(rows) => (Values::F32(rows.values), rows.labels, rows.narrowed),
             Err(Stop::Fault(fault)) => return Err(fault),
             Err(Stop::Inexact) => doubles(piece, n_lines, plan, precision)?,
         }
     } else {
         doubles(piece, n_lines, plan, precision)?
     };
-    Ok(RowBlock { labels: plan.has_label.then_some(labels), ..RowBlock::dense(plan.n_values, values) })
+    let labels = plan.has_label.then_some(labels);
+    Ok(RowBlock { labels, narrowed, ..RowBlock::dense(plan.n_values, values) })
 }
 
 fn doubles(
@@ -92,9 +93,9 @@ fn doubles(
     n_lines: usize,
     plan: &Plan,
     precision: Precision,
-) -> Result<(Values, Labels), Fault> {
+) -> Result<(Values, Labels, bool), Fault> {
     match Rows::<f64>::read(piece, n_lines, plan, precision) {
-        Ok((values, labels)) => Ok((Values::from_text(values, precision), labels)),
+        Ok(rows) => Ok((Values::from_text(rows.values, precision), rows.labels, rows.narrowed)),
         Err(Stop::Fault(fault)) => Err(fault),
         Err(Stop::Inexact) => unreachable!("a double holds every number that is read"),
     }
@@ -120,15 +121,12 @@ struct Rows<'a, T> {
     /// The current row, when values must be put in another order.
     row: Vec<T>,
     labels: Labels,
+    /// Whether a value was rounded to single precision.
+    narrowed: bool,
 }
 
 impl<'a, T: Stored> Rows<'a, T> {
-    fn read(
-        piece: &[u8],
-        n_lines: usize,
-        plan: &'a Plan,
-        precision: Precision,
-    ) -> Result<(Vec<T>, Labels), Stop> {
+    fn read(piece: &[u8], n_lines: usize, plan: &'a Plan, precision: Precision) -> Result<Self, Stop> {
         // A field takes two bytes, so that lines without data take no more memory than they are long.
         let room = n_lines.saturating_mul(plan.n_values).min(piece.len() / 2 + 1);
         let mut rows = Self {
@@ -137,6 +135,7 @@ impl<'a, T: Stored> Rows<'a, T> {
             values: Vec::with_capacity(room),
             row: vec![T::default(); if plan.ascending { 0 } else { plan.n_values }],
             labels: Labels::Numbers(Vec::new()),
+            narrowed: false,
         };
         let mut i = 0;
         while i < piece.len() {
@@ -149,7 +148,7 @@ impl<'a, T: Stored> Rows<'a, T> {
                 Some(_) => i = rows.line(piece, first)?,
             }
         }
-        Ok((rows.values, rows.labels))
+        Ok(rows)
     }
 
     /// Reads the line that starts at `i` and says where the next one does.
@@ -217,9 +216,10 @@ impl<'a, T: Stored> Rows<'a, T> {
 
     #[inline]
     fn push(&mut self, value: f64, slot: usize, token: &[u8]) -> Result<(), Stop> {
-        let value =
+        let stored =
             if self.precision == Precision::F32 { f64::from(number::to_f32(value, token)) } else { value };
-        let value = T::exactly(value).ok_or(Stop::Inexact)?;
+        self.narrowed |= stored != value;
+        let value = T::exactly(stored).ok_or(Stop::Inexact)?;
         if self.plan.ascending {
             self.values.push(value);
         } else {
