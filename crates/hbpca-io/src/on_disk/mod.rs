@@ -31,6 +31,11 @@ pub trait OnDisk: RowChunks {
 
     /// Bytes that all rows would take in memory.
     fn memory(&self) -> u64;
+
+    /// The names of the columns, if they have any.
+    fn column_names(&self) -> Option<&[String]> {
+        None
+    }
 }
 
 /// Where a matrix can be read from.
