@@ -51,7 +51,7 @@ pub fn fit(
             (Data::OnDisk { rows, memory }, shape)
         }
         _ => {
-            (matrix, names) = rows.named_matrix(FiniteCheck::Later)?;
+            (matrix, names) = rows.named_matrix(py, FiniteCheck::Later)?;
             (Data::InMemory { matrix: &matrix, weights }, (matrix.n_rows(), matrix.n_cols()))
         }
     };

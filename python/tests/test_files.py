@@ -88,12 +88,16 @@ def test_a_fit_of_a_file_has_its_names(X, tmp_path):
     pca.save(tmp_path / "m.safetensors")
     assert list(hbpca.load(tmp_path / "m.safetensors").feature_names_in_) == list("abcdef")
     assert not hasattr(pca.fit(tmp_path / "x.npy"), "feature_names_in_")
+    (tmp_path / "index.csv").write_text(",a,b\n0,1.5,3\n1,2.5,1\n2,0.5,1\n")
+    with pytest.warns(UserWarning, match="left out as an index"):
+        pca = PCA(1).fit(tmp_path / "index.csv")
+    assert list(pca.feature_names_in_) == ["a", "b"]
 
 
 def test_wide_and_foreign_tables(tmp_path):
     d = 30_000
     names = [f"gene_{j}" for j in range(d)]
-    rows = [",".join(f"{(7 * j + l) % 23}.5" for j in range(d)) for l in range(2)]
+    rows = [",".join(f"{(7 * j + i) % 23}.5" for j in range(d)) for i in range(2)]
     (tmp_path / "wide.csv").write_text("\n".join([",".join(names), *rows]) + "\n")
     data = hbpca.read(tmp_path / "wide.csv")
     assert data.X.shape == (2, d) and data.column_names == names

@@ -193,6 +193,17 @@ fn parts_of_one_matrix_are_aligned_by_name() {
     assert!(run.stderr().contains("part6.csv has no column names"), "{}", run.stderr());
 }
 
+#[test]
+fn chunk_folders_are_parts_like_any_other() {
+    let folder = with_model();
+    assert_eq!(folder.run("convert x.csv x.chunks").code(), 0);
+    assert_eq!(folder.run("convert back.csv back.chunks").code(), 0);
+    let eigenvalues =
+        |parts: &str| numbers(&folder.run(&format!("fit {parts} --json")).json(0)["eigenvalues"]);
+    let (once, twice) = (eigenvalues("x.csv"), eigenvalues("x.chunks back.chunks"));
+    assert!((once[0] - twice[0]).abs() < 1e-12 * once[0], "{once:?} {twice:?}");
+}
+
 /// Rows that stay on disk have names, too.
 #[test]
 fn a_model_of_a_chunk_folder_on_disk_has_its_names() {

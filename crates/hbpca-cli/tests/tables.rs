@@ -181,8 +181,14 @@ fn other_encodings_are_recognised_or_told() {
     let message = folder.run("fit latin.csv").refusal(3);
     assert!(message.contains("of a column is not UTF-8: give its --encoding, such as latin1"), "{message}");
     assert_eq!(folder.run("convert bare.csv x.npy").code(), 0);
-    let message = folder.run("info x.npy --encoding latin1").refusal(3);
-    assert!(message.contains("an encoding can be given for texts only"), "{message}");
+    for (flag, words) in [
+        ("--encoding latin1", "an encoding can be given for texts only"),
+        ("--decimal ,", "marks of decimals and thousands can be given for CSV and TSV only"),
+        ("--header no", "a header can be told of for CSV and TSV only"),
+    ] {
+        let message = folder.run(&format!("info x.npy {flag}")).refusal(3);
+        assert!(message.contains(words), "{message}");
+    }
 }
 
 #[test]

@@ -7,7 +7,10 @@ use crate::block::RowBlock;
 use crate::chunk_folder::ChunkSource;
 use crate::input::Part;
 use crate::reordered::Reordered;
-use crate::{ChunkFolder, Format, ReadError, ReadOptions, csv, idx, libsvm, matrix_market, npy, npz};
+use crate::{
+    ChunkFolder, Format, HeaderLine, NumberStyle, ReadError, ReadOptions, csv, idx, libsvm, matrix_market,
+    npy, npz,
+};
 
 /// How the file numbers its columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -132,8 +135,11 @@ fn refuse_options_that_do_not_fit(
     if options.encoding.is_some() && !format.is_text() {
         return refuse("an encoding can be given for texts only");
     }
-    if options.numbers != crate::NumberStyle::default() && !matches!(format, Format::Csv | Format::Tsv) {
+    if options.numbers != NumberStyle::default() && !matches!(format, Format::Csv | Format::Tsv) {
         return refuse("marks of decimals and thousands can be given for CSV and TSV only");
+    }
+    if options.header != HeaderLine::Detect && !matches!(format, Format::Csv | Format::Tsv) {
+        return refuse("a header can be told of for CSV and TSV only");
     }
     if let Some(fault) = options.numbers.fault() {
         return refuse(&fault);

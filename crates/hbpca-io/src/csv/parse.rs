@@ -16,6 +16,8 @@ pub(crate) struct Plan {
     names: Option<Vec<String>>,
     n_values: usize,
     has_label: bool,
+    /// Whether numbers are as programs write them.
+    plain_numbers: bool,
     /// Whether values are met in the order of the matrix's columns.
     ascending: bool,
     /// How many values follow each other from each field on, the last field left out, where a byte delimits them.
@@ -38,7 +40,16 @@ impl Plan {
                 runs[j] = runs[j + 1] + 1;
             }
         }
-        Self { dialect, names, n_values: slots.len(), has_label, ascending, runs, roles }
+        Self {
+            plain_numbers: dialect.numbers.is_plain(),
+            dialect,
+            names,
+            n_values: slots.len(),
+            has_label,
+            ascending,
+            runs,
+            roles,
+        }
     }
 
     /// d.
@@ -204,7 +215,7 @@ impl<'a, T: Stored> Rows<'a, T> {
     #[inline(always)]
     fn value(&mut self, piece: &[u8], i: usize, j: usize, slot: usize) -> Result<usize, Stop> {
         let dialect = self.plan.dialect;
-        if dialect.numbers.is_plain()
+        if self.plan.plain_numbers
             && let Some((value, end)) = number::parse(piece, i)
             && dialect.ends_at(piece, end)
         {

@@ -65,6 +65,9 @@ pub fn on_disk(input: &Input, options: &ReadOptions) -> Result<Storage, ReadErro
     {
         return Ok(Storage::OnDisk(Box::new(ChunkFolder::open(folder)?)));
     }
+    if parts.iter().any(|path| ChunkFolder::recognise(path)) {
+        return whole("a chunk folder is one of several parts", &parts, 1.0);
+    }
     let mut plain = Vec::new();
     let mut format = None;
     for path in &parts {
@@ -97,6 +100,10 @@ pub fn on_disk(input: &Input, options: &ReadOptions) -> Result<Storage, ReadErro
 fn whole(reason: &str, parts: &[std::path::PathBuf], growth: f64) -> Result<Storage, ReadError> {
     let mut bytes = 0;
     for path in parts {
+        if ChunkFolder::recognise(path) {
+            bytes += ChunkFolder::open(path)?.bytes();
+            continue;
+        }
         let about =
             fs::metadata(path).map_err(|source| ReadError::io(&path.display().to_string(), source))?;
         bytes += about.len();
