@@ -1,15 +1,15 @@
 //! How a table is written, where the file itself does not say it.
 
+use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
 use hbpca_io::{Encoding, HeaderLine, NumberStyle, ReadOptions};
 
 /// Flags of every command that reads tables.
 #[derive(Clone, Debug, Default, Args)]
 pub struct TableArgs {
     /// Whether the first line of CSV or TSV names the columns [default: found out, or asked for]
-    #[arg(long, value_enum, value_name = "yes|no", help_heading = READING)]
-    pub header: Option<YesNo>,
+    #[arg(long, value_name = "yes|no", help_heading = READING, value_parser = header_parser(), hide_possible_values = true)]
+    pub header: Option<HeaderLine>,
     /// Decimal mark of the numbers in CSV or TSV, such as a comma [default: .]
     #[arg(long, value_name = "MARK", help_heading = READING)]
     pub decimal: Option<char>,
@@ -24,13 +24,9 @@ pub struct TableArgs {
 /// The heading of all flags of reading.
 pub const READING: &str = "Reading";
 
-/// `yes` or `no`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum YesNo {
-    /// It does
-    Yes,
-    /// It does not
-    No,
+fn header_parser() -> impl TypedValueParser<Value = HeaderLine> {
+    PossibleValuesParser::new(["yes", "no"])
+        .map(|answer| if answer == "yes" { HeaderLine::Present } else { HeaderLine::Absent })
 }
 
 fn encoding_parser() -> impl TypedValueParser<Value = Encoding> {
@@ -43,11 +39,7 @@ impl TableArgs {
     pub fn options(&self) -> ReadOptions {
         let default = NumberStyle::default();
         ReadOptions {
-            header: match self.header {
-                None => HeaderLine::Detect,
-                Some(YesNo::Yes) => HeaderLine::Present,
-                Some(YesNo::No) => HeaderLine::Absent,
-            },
+            header: self.header.unwrap_or_default(),
             numbers: NumberStyle {
                 decimal: self.decimal.unwrap_or(default.decimal),
                 thousands: self.thousands,
