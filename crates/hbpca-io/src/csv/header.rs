@@ -87,24 +87,24 @@ impl<'a> FirstLines<'a> {
         };
         is_clear && !self.others.is_empty() && !self.others.iter().any(is_like_the_first)
     }
+}
 
-    /// Whether the first column is an index, as pandas and R write it: under a header without a name of its own.
-    pub(super) fn has_index(&self, names: &[String], options: &ReadOptions) -> bool {
-        let [first, others @ ..] = names else { return false };
-        let is_unnamed = first.is_empty() || first == "Unnamed: 0";
-        let is_wanted = options.match_names.as_ref().is_some_and(|wanted| wanted.names.contains(first));
-        let is_label = match &options.label_column {
-            Some(ColumnRef::Index(0)) => true,
-            Some(ColumnRef::Name(name)) => name == first,
-            _ => false,
-        };
-        is_unnamed
-            && options.columns.is_none()
-            && !is_wanted
-            && !is_label
-            && !others.is_empty()
-            && others.iter().all(|name| !name.is_empty())
-    }
+/// Whether the first column is an index, as pandas and R write it: under a header without a name of its own.
+pub(super) fn has_index(names: &[String], options: &ReadOptions) -> bool {
+    let [first, others @ ..] = names else { return false };
+    let is_unnamed = first.is_empty() || first == "Unnamed: 0";
+    let is_wanted = options.match_names.as_ref().is_some_and(|wanted| wanted.names.contains(first));
+    let is_label = match &options.label_column {
+        Some(ColumnRef::Index(0)) => true,
+        Some(ColumnRef::Name(name)) => name == first,
+        _ => false,
+    };
+    is_unnamed
+        && options.columns.is_none()
+        && !is_wanted
+        && !is_label
+        && !others.is_empty()
+        && others.iter().all(|name| !name.is_empty())
 }
 
 /// Numbers that could be names.
@@ -211,7 +211,7 @@ mod tests {
     fn an_index_has_no_name_of_its_own() {
         let index = |names: &[&str], options: &ReadOptions| {
             let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-            judged("1\n", |lines| lines.has_index(&names, options))
+            has_index(&names, options)
         };
         let none = ReadOptions::default();
         assert!(index(&["", "a"], &none) && index(&["Unnamed: 0", "a"], &none));

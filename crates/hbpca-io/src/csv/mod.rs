@@ -13,7 +13,7 @@ mod write;
 pub(crate) use write::CsvSink;
 
 use dialect::{Dialect, records};
-use header::FirstLines;
+use header::{FirstLines, has_index};
 use parse::Plan;
 
 use crate::block::{RowBlock, Values};
@@ -61,7 +61,7 @@ impl CsvSource {
         } else {
             None
         };
-        let has_index = names.as_ref().is_some_and(|names| lines.has_index(names, options));
+        let has_index = names.as_ref().is_some_and(|names| has_index(names, options));
         let index: &[usize] = if has_index { &[0] } else { &[] };
         let table = Table { file: &name, names: names.as_deref(), n_columns: fields.len(), index };
         let (roles, note) = roles(&table, options)?;

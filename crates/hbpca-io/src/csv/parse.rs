@@ -263,13 +263,13 @@ impl<'a, T: Stored> Rows<'a, T> {
         let field = self.plan.dialect.field(piece, i);
         match (&mut self.labels, self.plan.dialect.numbers.number(&field.text)) {
             (Labels::Numbers(numbers), Some(value)) => numbers.push(value),
-            (labels, _) => match std::str::from_utf8(&field.text) {
-                Ok(text) => labels.push_text(text.to_owned()),
-                Err(_) => {
+            (labels, _) => {
+                let Ok(text) = std::str::from_utf8(&field.text) else {
                     let advice = "give the file's --encoding, such as latin1 or windows-1252";
                     return Err(Fault::new(i, format!("the label is not UTF-8: {advice}")).into());
-                }
-            },
+                };
+                labels.push_text(text.to_owned());
+            }
         }
         Ok(field.end)
     }

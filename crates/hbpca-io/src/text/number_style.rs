@@ -58,7 +58,7 @@ impl NumberStyle {
     pub(crate) fn plain(self, field: &[u8]) -> Option<Vec<u8>> {
         let text = std::str::from_utf8(field).ok()?;
         let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-        let mut plain = text[..text.len() - unsigned.len()].as_bytes().to_vec();
+        let mut plain = field[..field.len() - unsigned.len()].to_vec();
         let exponent = unsigned.find(['e', 'E']).unwrap_or(unsigned.len());
         let (mantissa, exponent) = unsigned.split_at(exponent);
         let (whole, fraction) = match mantissa.split_once(self.decimal) {
