@@ -1,6 +1,7 @@
 //! What a reader may be told.
 
-use crate::Format;
+use crate::column_names::listed;
+use crate::{Encoding, Format, NamesToMatch, NumberStyle};
 
 /// A column, as users name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,16 +40,6 @@ impl ColumnRef {
             }
         }
     }
-}
-
-/// The first names, as many as fit a message.
-fn listed(names: &[String]) -> String {
-    const SHOWN: usize = 8;
-    let mut text = names.iter().take(SHOWN).map(|x| format!("`{x}`")).collect::<Vec<_>>().join(", ");
-    if names.len() > SHOWN {
-        text = format!("{text} and {} more", names.len() - SHOWN);
-    }
-    text
 }
 
 /// The type in which values are kept in memory.
@@ -91,6 +82,12 @@ pub struct ReadOptions {
     pub n_columns: Option<usize>,
     /// Whether the first line of a CSV file names the columns.
     pub header: HeaderLine,
+    /// The names by which columns are found, in this order; files without names go by position.
+    pub match_names: Option<NamesToMatch>,
+    /// How the numbers of CSV and TSV are written.
+    pub numbers: NumberStyle,
+    /// How the characters of a text are stored; UTF-8 and UTF-16 are recognised.
+    pub encoding: Option<Encoding>,
 }
 
 #[cfg(test)]

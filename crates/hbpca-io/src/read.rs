@@ -8,7 +8,8 @@ use hbpca::Matrix;
 use crate::block::{Labels, RowBlock};
 use crate::gather::Gather;
 use crate::input::{Input, Part};
-use crate::source::{self, OpenSource};
+use crate::parts::Parts;
+use crate::source::OpenSource;
 use crate::{Format, ReadError, ReadOptions};
 
 /// A matrix that was read, and what came with it.
@@ -26,6 +27,8 @@ pub struct Data {
     pub format: Format,
     /// Bytes read from files, before decompression.
     pub bytes_read: u64,
+    /// What a person should know of how columns were found or left out, a sentence each.
+    pub notes: Vec<String>,
 }
 
 /// Reads a file, the parts of a matrix, or a stream.
@@ -54,9 +57,10 @@ fn read_parts(parts: Vec<Part>, options: &ReadOptions) -> Result<Data, ReadError
 fn gather_parts(parts: Vec<Part>, options: &ReadOptions) -> Result<Data, ReadError> {
     let counter = Arc::new(AtomicU64::new(0));
     let mut gather = Gather::new(options.precision);
+    let mut opening = Parts::new(options);
     let mut first: Option<(String, Format, Option<Vec<String>>)> = None;
     for part in parts {
-        let mut source = source::open(part, options, &counter)?;
+        let mut source = opening.open(part, &counter)?;
         let stated = source.rows.stated();
         gather.shape.state(&stated, &source.name)?;
         gather_part(&mut gather, &mut source)?;
@@ -66,7 +70,8 @@ fn gather_parts(parts: Vec<Part>, options: &ReadOptions) -> Result<Data, ReadErr
         first.ok_or_else(|| ReadError::option("input", "no file was given"))?;
     let narrowed = gather.narrowed;
     let (matrix, labels) = gather.finish(&name)?;
-    Ok(Data { matrix, column_names, labels, narrowed, format, bytes_read: counter.load(Ordering::Relaxed) })
+    let (bytes_read, notes) = (counter.load(Ordering::Relaxed), opening.notes);
+    Ok(Data { matrix, column_names, labels, narrowed, format, bytes_read, notes })
 }
 
 /// Adds all rows of a part; while some are added, the next are read.

@@ -1,5 +1,6 @@
 //! Which columns of a table are features, which is the label, which are left out.
 
+use crate::column_names::places;
 use crate::{ColumnRef, ReadError, ReadOptions};
 
 /// What becomes of a field.
@@ -13,24 +14,48 @@ pub(crate) enum Role {
     Label,
 }
 
-/// What becomes of each field of a line.
+/// The columns of a table.
+pub(crate) struct Table<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) names: Option<&'a [String]>,
+    pub(crate) n_columns: usize,
+    /// Columns in which the program that wrote it keeps its index: no features unless they are asked for.
+    pub(crate) index: &'a [usize],
+}
+
+/// What becomes of each field of a line, and what a person should know of it.
 pub(crate) fn roles(
-    file: &str,
+    table: &Table<'_>,
     options: &ReadOptions,
-    names: Option<&[String]>,
-    n_fields: usize,
-) -> Result<Vec<Role>, ReadError> {
-    let resolve =
-        |column: &ColumnRef| column.resolve(names, n_fields).map_err(|text| ReadError::option(file, text));
+) -> Result<(Vec<Role>, Option<String>), ReadError> {
+    let Table { file, names, n_columns, index } = *table;
+    let known =
+        names.filter(|_| options.columns.as_ref().is_some_and(|columns| columns.len() > 1)).map(places);
+    let resolve = |column: &ColumnRef| match (column, &known) {
+        (ColumnRef::Name(name), Some(known)) if known.contains_key(name.as_str()) => {
+            Ok(known[name.as_str()][0])
+        }
+        _ => column.resolve(names, n_columns).map_err(|text| ReadError::option(file, text)),
+    };
     let label = options.label_column.as_ref().map(resolve).transpose()?;
-    let mut roles = vec![Role::Skip; n_fields];
+    let mut roles = vec![Role::Skip; n_columns];
     if let Some(j) = label {
         roles[j] = Role::Label;
     }
-    let chosen: Vec<usize> = match &options.columns {
+    let mut chosen: Vec<usize> = match &options.columns {
         Some(columns) => columns.iter().map(resolve).collect::<Result<_, _>>()?,
-        None => (0..n_fields).filter(|&j| label != Some(j)).collect(),
+        None => (0..n_columns).filter(|&j| label != Some(j) && !index.contains(&j)).collect(),
     };
+    let mut note = None;
+    if let Some(wanted) = &options.match_names {
+        let offered: Option<Vec<String>> =
+            names.map(|names| chosen.iter().map(|&j| names[j].clone()).collect());
+        let found = wanted.find(offered.as_deref(), file)?;
+        if let Some(positions) = found.positions {
+            chosen = positions.iter().map(|&slot| chosen[slot]).collect();
+        }
+        note = found.note;
+    }
     if chosen.is_empty() {
         return Err(ReadError::option(file, "no column is left to be a feature"));
     }
@@ -46,7 +71,7 @@ pub(crate) fn roles(
             Role::Value(_) => return Err(ReadError::option(file, format!("column {j} is chosen twice"))),
         }
     }
-    Ok(roles)
+    Ok((roles, note))
 }
 
 /// The refusal of a feature that holds text, with the ways out.

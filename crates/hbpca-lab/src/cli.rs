@@ -11,6 +11,7 @@ use crate::dataset::{Dataset, sha256};
 use crate::progress::Progress;
 use crate::race::Contender;
 use crate::reproduce::{Plan, Target, write_figures, write_findings};
+use crate::table_args::TableArgs;
 use crate::trace::read_trace;
 use crate::{LabError, plots};
 
@@ -97,6 +98,9 @@ pub struct CompareArgs {
     /// Column that holds the label and is left out: its name, or its number from 0
     #[arg(long, value_name = "NAME|INDEX", allow_negative_numbers = true)]
     pub label_column: Option<String>,
+    /// How the table is written
+    #[command(flatten)]
+    pub table: TableArgs,
     /// Subtract the column means, which is the default
     #[arg(long, overrides_with = "no_center")]
     pub center: bool,
@@ -143,7 +147,7 @@ impl CompareArgs {
         }
         let options = ReadOptions {
             label_column: self.label_column.as_deref().map(ColumnRef::parse),
-            ..ReadOptions::default()
+            ..self.table.options()
         };
         let data = hbpca_io::read(Input::paths(self.data.clone()), &options)?;
         let preprocessing = Preprocessing {

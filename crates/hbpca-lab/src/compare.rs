@@ -53,13 +53,17 @@ pub enum StudyChoice {
 /// Columns up to which forming the covariance matrix is worth trying.
 const MOST_COLUMNS_FOR_COVARIANCE: usize = 2000;
 
+/// The folder of the raw numbers, beside the report.
+pub fn files_folder(report: &Path) -> PathBuf {
+    let stem = report.file_stem().map_or("report".into(), |stem| stem.to_string_lossy().into_owned());
+    report.with_file_name(format!("{stem}-files"))
+}
+
 impl Comparison {
     /// Races on `dataset` and writes the report, with the raw numbers in a folder beside it.
     pub fn run(&self, dataset: &Dataset, progress: &Progress) -> Result<Race, LabError> {
-        let stem =
-            self.report.file_stem().map_or("report".into(), |stem| stem.to_string_lossy().into_owned());
-        let folder_name = format!("{stem}-files");
-        let folder = self.report.parent().unwrap_or(Path::new("")).join(&folder_name);
+        let folder = files_folder(&self.report);
+        let folder_name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let store = RunStore::open(&folder.join("runs"))?;
         let reference = Reference::obtain(dataset, &folder)?;
         let track = Track::new(dataset, &reference)?;

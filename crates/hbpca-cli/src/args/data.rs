@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use hbpca_io::Format;
+use hbpca_lab::table_args::{READING, TableArgs};
 
 /// The data and how to read it.
 #[derive(Debug, Args)]
@@ -24,9 +25,9 @@ pub struct DataArgs {
     /// Number of columns of LIBSVM data, whose last columns may be empty
     #[arg(long, value_name = "D", help_heading = READING)]
     pub n_columns: Option<usize>,
+    #[command(flatten)]
+    pub table: TableArgs,
 }
-
-const READING: &str = "Reading";
 
 fn format_parser() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::name))
@@ -79,7 +80,7 @@ pub struct ThreadArgs {
 /// `-q` and `-v`.
 #[derive(Debug, Args)]
 pub struct VerbosityArgs {
-    /// No progress and no warnings
+    /// Say nothing but errors: no progress, no warnings, no table. Files and --json are written all the same
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Say what is being done

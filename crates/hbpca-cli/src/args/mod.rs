@@ -25,7 +25,7 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 converged (or done) · 1 result written but not converged, or a check that does not \
-    hold · 2 wrong usage · 3 bad input · 130 interrupted, with what was reached written";
+    hold · 2 wrong usage · 3 bad input · 130 interrupted or 143 terminated, with what was reached written";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -56,6 +56,23 @@ pub enum Command {
     Man(ManArgs),
     /// Fit a small real data set with every solver and write hbpca-demo.html
     Demo(DemoArgs),
+}
+
+impl Command {
+    /// Whether `-q` was given.
+    pub fn is_quiet(&self) -> bool {
+        match self {
+            Self::Fit(args) => args.verbosity.quiet,
+            Self::Transform(args) => args.verbosity.quiet,
+            Self::Inverse(args) => args.verbosity.quiet,
+            Self::Check(args) => args.verbosity.quiet,
+            Self::Info(args) => args.verbosity.quiet,
+            Self::Convert(args) => args.verbosity.quiet,
+            Self::Compare(args) => args.quiet,
+            Self::Reproduce(args) => args.quiet,
+            Self::Plot(_) | Self::Theory(_) | Self::Completions(_) | Self::Man(_) | Self::Demo(_) => false,
+        }
+    }
 }
 
 /// `hbpca transform`.

@@ -1,11 +1,13 @@
 //! Lines of delimited text into rows of numbers.
 
+use std::borrow::Cow;
+
 use super::dialect::Dialect;
 use super::plain::plain_fields;
-use crate::Precision;
 use crate::block::{Labels, RowBlock, Values};
 use crate::roles::Role;
 use crate::text::{Fault, Stored, number};
+use crate::{NumberStyle, Precision};
 
 /// What to do with each line.
 pub(crate) struct Plan {
@@ -14,6 +16,8 @@ pub(crate) struct Plan {
     names: Option<Vec<String>>,
     n_values: usize,
     has_label: bool,
+    /// Whether numbers are as programs write them.
+    plain_numbers: bool,
     /// Whether values are met in the order of the matrix's columns.
     ascending: bool,
     /// How many values follow each other from each field on, the last field left out, where a byte delimits them.
@@ -36,7 +40,16 @@ impl Plan {
                 runs[j] = runs[j + 1] + 1;
             }
         }
-        Self { dialect, names, n_values: slots.len(), has_label, ascending, runs, roles }
+        Self {
+            plain_numbers: dialect.numbers.is_plain(),
+            dialect,
+            names,
+            n_values: slots.len(),
+            has_label,
+            ascending,
+            runs,
+            roles,
+        }
     }
 
     /// d.
@@ -114,6 +127,18 @@ impl From<Fault> for Stop {
     }
 }
 
+/// Why a field is no number, and the flag with which it would be one.
+fn complaint(numbers: NumberStyle, field: &[u8]) -> String {
+    let shown: String = String::from_utf8_lossy(field).chars().take(40).collect();
+    match numbers.way_out(field) {
+        Some(way_out) => format!("expected a number, found `{shown}`: {way_out}"),
+        None if !numbers.is_plain() && number::parse(field, 0).is_some_and(|(_, end)| end == field.len()) => {
+            format!("expected a number with the decimal mark `{}`, found `{shown}`", numbers.decimal)
+        }
+        None => number::complaint(field),
+    }
+}
+
 struct Rows<'a, T> {
     plan: &'a Plan,
     precision: Precision,
@@ -168,7 +193,7 @@ impl<'a, T: Stored> Rows<'a, T> {
             let end = match self.plan.roles[j] {
                 Role::Value(slot) => self.value(piece, i, j, slot)?,
                 Role::Skip => dialect.field(piece, i).end,
-                Role::Label => self.label(piece, i),
+                Role::Label => self.label(piece, i)?,
             };
             match dialect.next_field(piece, end) {
                 Some(next) if j < last => i = next,
@@ -189,7 +214,8 @@ impl<'a, T: Stored> Rows<'a, T> {
     #[inline(always)]
     fn value(&mut self, piece: &[u8], i: usize, j: usize, slot: usize) -> Result<usize, Stop> {
         let dialect = self.plan.dialect;
-        if let Some((value, end)) = number::parse(piece, i)
+        if self.plan.plain_numbers
+            && let Some((value, end)) = number::parse(piece, i)
             && dialect.ends_at(piece, end)
         {
             self.push(value, slot, &piece[i..end])?;
@@ -204,10 +230,15 @@ impl<'a, T: Stored> Rows<'a, T> {
         let dialect = self.plan.dialect;
         let start = dialect.skip_blanks(piece, i);
         let field = dialect.field(piece, i);
-        match number::parse(&field.text, 0) {
-            Some((value, end)) if end == field.text.len() => self.push(value, slot, &field.text)?,
+        let plain = if dialect.numbers.is_plain() {
+            Some(field.text)
+        } else {
+            dialect.numbers.plain(&field.text).map(Cow::Owned)
+        };
+        match plain.as_deref().and_then(|token| Some((token, number::parse(token, 0)?))) {
+            Some((token, (value, end))) if end == token.len() => self.push(value, slot, token)?,
             _ => {
-                let complaint = number::complaint(&field.text);
+                let complaint = complaint(dialect.numbers, &dialect.field(piece, i).text);
                 return Err(Fault::new(start, format!("{}: {complaint}", self.plan.describe(j))).into());
             }
         }
@@ -228,14 +259,19 @@ impl<'a, T: Stored> Rows<'a, T> {
         Ok(())
     }
 
-    fn label(&mut self, piece: &[u8], i: usize) -> usize {
+    fn label(&mut self, piece: &[u8], i: usize) -> Result<usize, Stop> {
         let field = self.plan.dialect.field(piece, i);
-        let number = number::parse(&field.text, 0).filter(|&(_, end)| end == field.text.len());
-        match (&mut self.labels, number) {
-            (Labels::Numbers(numbers), Some((value, _))) => numbers.push(value),
-            (labels, _) => labels.push_text(String::from_utf8_lossy(&field.text).into_owned()),
+        match (&mut self.labels, self.plan.dialect.numbers.number(&field.text)) {
+            (Labels::Numbers(numbers), Some(value)) => numbers.push(value),
+            (labels, _) => {
+                let Ok(text) = std::str::from_utf8(&field.text) else {
+                    let advice = "give the file's --encoding, such as latin1 or windows-1252";
+                    return Err(Fault::new(i, format!("the label is not UTF-8: {advice}")).into());
+                };
+                labels.push_text(text.to_owned());
+            }
         }
-        field.end
+        Ok(field.end)
     }
 
     fn ragged(&self, piece: &[u8], start: usize) -> Fault {

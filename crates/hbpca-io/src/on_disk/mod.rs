@@ -31,6 +31,11 @@ pub trait OnDisk: RowChunks {
 
     /// Bytes that all rows would take in memory.
     fn memory(&self) -> u64;
+
+    /// The names of the columns, if they have any.
+    fn column_names(&self) -> Option<&[String]> {
+        None
+    }
 }
 
 /// Where a matrix can be read from.
@@ -59,6 +64,9 @@ pub fn on_disk(input: &Input, options: &ReadOptions) -> Result<Storage, ReadErro
         && ChunkFolder::recognise(folder)
     {
         return Ok(Storage::OnDisk(Box::new(ChunkFolder::open(folder)?)));
+    }
+    if parts.iter().any(|path| ChunkFolder::recognise(path)) {
+        return whole("a chunk folder is one of several parts", &parts, 1.0);
     }
     let mut plain = Vec::new();
     let mut format = None;
@@ -92,6 +100,10 @@ pub fn on_disk(input: &Input, options: &ReadOptions) -> Result<Storage, ReadErro
 fn whole(reason: &str, parts: &[std::path::PathBuf], growth: f64) -> Result<Storage, ReadError> {
     let mut bytes = 0;
     for path in parts {
+        if ChunkFolder::recognise(path) {
+            bytes += ChunkFolder::open(path)?.bytes();
+            continue;
+        }
         let about =
             fs::metadata(path).map_err(|source| ReadError::io(&path.display().to_string(), source))?;
         bytes += about.len();

@@ -20,7 +20,7 @@ use file::SharedBytes;
 use crate::binary::refuse_absurd_rows;
 use crate::block::{Labels, RowBlock, Values};
 use crate::input::Opened;
-use crate::roles::{Role, roles, text_column};
+use crate::roles::{Role, Table, roles, text_column};
 use crate::source::{RowSource, Stated};
 use crate::{ReadError, ReadOptions};
 
@@ -37,6 +37,7 @@ pub(crate) struct ParquetSource {
     label: Option<usize>,
     single: bool,
     column_names: Vec<String>,
+    note: Option<String>,
     next_group: usize,
 }
 
@@ -56,10 +57,9 @@ impl ParquetSource {
         let schema = reader.metadata().file_metadata().schema_descr();
         let descriptors = schema.columns();
         let names: Vec<String> = descriptors.iter().map(|column| column.path().string()).collect();
-        let mut roles = roles(&name, options, Some(&names), names.len())?;
-        if options.columns.is_none() {
-            drop_pandas_index(&mut roles, &names);
-        }
+        let index: Vec<usize> = (0..names.len()).filter(|&j| is_pandas_index(&names[j])).collect();
+        let table = Table { file: &name, names: Some(&names), n_columns: names.len(), index: &index };
+        let (roles, note) = roles(&table, options)?;
         let mut features =
             vec![usize::MAX; roles.iter().filter(|role| matches!(role, Role::Value(_))).count()];
         for (j, role) in roles.iter().enumerate() {
@@ -78,7 +78,12 @@ impl ParquetSource {
         let single = features.iter().all(|&j| Kind::of(&descriptors[j]) == Kind::Single);
         let label = roles.iter().position(|role| *role == Role::Label);
         let column_names = features.iter().map(|&j| names[j].clone()).collect();
-        Ok(Self { name, bytes, reader, features, label, single, column_names, next_group: 0 })
+        Ok(Self { name, bytes, reader, features, label, single, column_names, note, next_group: 0 })
+    }
+
+    /// What a person should know of its columns.
+    pub(crate) fn notes(&self) -> &[String] {
+        self.note.as_slice()
     }
 
     /// Row groups to decode together: as many as make enough entries, at least one.
@@ -229,19 +234,9 @@ fn type_name(column: &ColumnDescriptor) -> String {
     }
 }
 
-/// The index that pandas adds is no feature.
-fn drop_pandas_index(roles: &mut [Role], names: &[String]) {
-    let mut slot = 0;
-    for (role, name) in roles.iter_mut().zip(names) {
-        if let Role::Value(at) = role {
-            if name.starts_with("__index_level_") && name.ends_with("__") {
-                *role = Role::Skip;
-            } else {
-                *at = slot;
-                slot += 1;
-            }
-        }
-    }
+/// The name under which pandas stores its index, which is no feature.
+fn is_pandas_index(name: &str) -> bool {
+    name.starts_with("__index_level_") && name.ends_with("__")
 }
 
 /// The decoder is not ours and may panic on a file made to hurt it: that file is at fault, not the program.
