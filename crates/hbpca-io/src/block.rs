@@ -184,7 +184,7 @@ impl Labels {
     }
 
     /// Label `row` as a file shows it.
-    pub(crate) fn text(&self, row: usize) -> Cow<'_, str> {
+    pub fn text(&self, row: usize) -> Cow<'_, str> {
         match self {
             Self::Numbers(x) => Cow::Owned(x[row].to_string()),
             Self::Texts(x) => Cow::Borrowed(&x[row]),

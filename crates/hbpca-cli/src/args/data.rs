@@ -60,6 +60,14 @@ pub enum ScaleArg {
     Minmax,
 }
 
+/// `--output-format`.
+#[derive(Debug, Args)]
+pub struct OutputFormatArgs {
+    /// Format of the output [default: by its extension]; needed for -o -
+    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
+    pub output_format: Option<Format>,
+}
+
 /// `--whiten`.
 #[derive(Debug, Args)]
 pub struct WhitenArgs {

@@ -6,7 +6,7 @@ use hbpca::probe::ProbeResult;
 use hbpca::{
     CancelToken, Centering, Error, Fit, FitConfig, Observer, Outcome, Preprocessing, RowChunks, Scaling,
 };
-use hbpca_io::{ByteSize, StoredModel};
+use hbpca_io::{ByteSize, Data, StoredModel};
 
 use crate::args::FitArgs;
 use crate::exit::{Exit, Failure};
@@ -22,8 +22,18 @@ use crate::plan::{self, CheckpointFiles, FitPlan, Source, Streamed};
 /// Runs `hbpca fit`.
 pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
     plan::use_threads(&args.threads)?;
-    let FitPlan { source, streamed, config, solver_flags, checkpoints, model, mut trace, json, verbosity } =
-        FitPlan::new(args)?;
+    let FitPlan {
+        source,
+        streamed,
+        config,
+        solver_flags,
+        checkpoints,
+        model,
+        report: page,
+        mut trace,
+        json,
+        verbosity,
+    } = FitPlan::new(args)?;
     let limits = &config.limits;
     let mut progress = Progress::new(verbosity, limits.tol, limits.max_passes, limits.max_seconds);
     let meter = progress.meter();
@@ -57,8 +67,14 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
     };
 
     // Files first: a reader of the table that went away must not cost the model.
-    if let Some(file) = model {
-        StoredModel::of_fit(&fit, &fit.chosen_because, limits.tol).write(file)?;
+    if model.is_some() || page.is_some() {
+        let stored = StoredModel::of_fit(&fit, &fit.chosen_because, limits.tol);
+        model.map_or(Ok(()), |file| stored.write(file))?;
+        if let Some(page) = page {
+            let name = args.output.as_ref().map(|path| path.display().to_string());
+            let data = about.data.as_ref().map(|data| (about.name.as_str(), data));
+            page.write(&stored, name, data, args.data.label_column.as_deref())?;
+        }
     }
     trace.map_or(Ok(()), Trace::finish)?;
     if json {
@@ -86,6 +102,8 @@ struct About {
     nnz: usize,
     column_names: Option<Vec<String>>,
     read_seconds: f64,
+    /// The data where it is in memory.
+    data: Option<Data>,
     stream: Option<json::StreamObject>,
 }
 
@@ -118,8 +136,9 @@ fn in_memory(
         storage: storage(kind, matrix.is_sparse(), matrix.nnz()),
         nnz: matrix.nnz(),
         name: loaded.name,
-        column_names: loaded.data.column_names,
+        column_names: loaded.data.column_names.clone(),
         read_seconds: loaded.seconds,
+        data: Some(loaded.data),
         stream: None,
     };
     Ok((fit, about))
@@ -160,6 +179,7 @@ fn from_disk(
         name,
         column_names: None,
         read_seconds: 0.0,
+        data: None,
         stream: Some(json::StreamObject::new(&fit, &plan, memory)),
     };
     Ok((fit, about))
@@ -168,7 +188,7 @@ fn from_disk(
 /// What a person reads.
 fn report(fit: &Fit, about: &About) -> String {
     let (model, certificate, chosen_because) = (&fit.model, &fit.certificate, &fit.chosen_because);
-    let says_status = (0..model.n_components()).any(|i| !certainty::status(certificate, i).is_empty());
+    let says_status = (0..model.n_components()).any(|i| !certificate.status_in_words(i).is_empty());
     let mut columns = vec![
         ("component", Side::Right),
         ("eigenvalue", Side::Right),
@@ -189,8 +209,8 @@ fn report(fit: &Fit, about: &About) -> String {
             number::small(certificate.residuals[i]),
             number::percent(*ratio),
             number::percent(cumulative),
-            certainty::angle(certificate, i),
-            certainty::status(certificate, i).to_owned(),
+            certificate.angle_in_words(i),
+            certificate.status_in_words(i).to_owned(),
         ]);
     }
     let summary = model.summary();

@@ -6,6 +6,7 @@ use std::time::Instant;
 use hbpca::certificate::Certainty;
 use hbpca::{ColumnStatistics, Preprocessing, RowChunks};
 use hbpca_io::{CertificateRule, ChunkFolder, Format, Probe, StoredModel};
+use hbpca_lab::fit_report::column_names;
 use serde::Serialize;
 
 use super::fit::preparation;
@@ -13,7 +14,7 @@ use crate::args::InfoArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::say::Verbosity;
 use crate::output::table::facts;
-use crate::output::{self, json, number, scree};
+use crate::output::{self, json, loadings, number, scree};
 use crate::plan::{self, Loaded, Source};
 
 /// Runs `hbpca info`.
@@ -23,11 +24,17 @@ pub fn run(args: &InfoArgs) -> Result<Exit, Failure> {
         [path] if StoredModel::recognise(path) => {
             let stored = plan::open_model(path)?;
             let name = path.display().to_string();
-            if args.json {
-                json::print(&ModelObject::of(&stored))
-            } else {
-                output::print(&model_report(&stored, &name))
+            match (args.json, args.loadings) {
+                (true, false) => json::print(&ModelObject::of(&stored)),
+                (true, true) => json::print(&LoadingsObject::of(&stored)),
+                (false, false) => output::print(&model_report(&stored, &name)),
+                (false, true) => output::print(&loadings::lists(&stored, args.top)),
             }?;
+        }
+        _ if args.loadings => {
+            let what = args.data.data.first().map_or_else(String::new, |path| path.display().to_string());
+            let text = format!("--loadings: {what} is no model; give a file that `hbpca fit -o` wrote");
+            return Err(Failure::Usage(text));
         }
         [path] if ChunkFolder::recognise(path) => {
             let object = DataObject::of_chunks(path, (&args.preparation).into())?;
@@ -243,6 +250,23 @@ impl<'a> ModelObject<'a> {
             certificate: &origin.certificate,
             history: &origin.history,
         }
+    }
+}
+
+/// `hbpca info MODEL --loadings --json`: the same with the components.
+#[derive(Serialize)]
+struct LoadingsObject<'a> {
+    #[serde(flatten)]
+    model: ModelObject<'a>,
+    feature_names: Vec<String>,
+    /// k lists of d numbers.
+    components: Vec<&'a [f64]>,
+}
+
+impl<'a> LoadingsObject<'a> {
+    fn of(stored: &'a StoredModel) -> Self {
+        let components = (0..stored.model.n_components()).map(|i| stored.model.component(i)).collect();
+        Self { model: ModelObject::of(stored), feature_names: column_names(stored, None), components }
     }
 }
 

@@ -12,7 +12,7 @@ pub fn run(args: &InverseArgs) -> Result<Exit, Failure> {
     plan::use_threads(&args.threads)?;
     let model = plan::open_model(&args.model)?.model;
     let source = Source::find(&args.scores)?;
-    let output = TableOutput::begin(&args.output)?;
+    let output = TableOutput::begin(&args.output, args.output_format.output_format)?;
     let loaded = source.read(Verbosity::from(&args.verbosity))?;
     let refused = |error| Failure::refused(&error, &loaded.name);
     let (scores, k, d) = (&loaded.data.matrix, model.n_components(), model.n_features());
@@ -21,7 +21,7 @@ pub fn run(args: &InverseArgs) -> Result<Exit, Failure> {
     }
     let rows = model.inverse_transform(&row_major(scores), (&args.whiten).into()).map_err(refused)?;
     let rows = Dense::new(rows, scores.n_rows(), d).map_err(refused)?;
-    output.write(&rows.into(), (0..d).map(|j| format!("column_{j}")).collect(), loaded.data.labels)?;
+    output.write(&rows.into(), (0..d).map(|j| format!("column_{j}")).collect(), loaded.data.labels, Vec::new())?;
     Ok(Exit::Success)
 }
 

@@ -10,7 +10,7 @@ use crate::{output, plan};
 pub fn plot(args: &PlotArgs) -> Result<Exit, Failure> {
     // Begun and given up: an output that cannot be written is found before any work.
     drop(plan::create(&args.output)?);
-    args.run(|path| plan::open_model(path).map(|stored| stored.model))?;
+    args.run()?;
     Ok(Exit::Success)
 }
 

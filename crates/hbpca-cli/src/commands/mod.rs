@@ -9,6 +9,8 @@ mod info;
 mod inverse;
 mod laboratory;
 mod man;
+mod report;
+mod sample;
 mod theory;
 mod transform;
 
@@ -30,6 +32,8 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
         Command::Theory(args) => theory::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Sample(args) => sample::run(&args),
     }
 }
