@@ -97,12 +97,19 @@ pub enum FiniteCheck {
 }
 
 impl Input<'_> {
+    /// The matrix, and the names of its columns where it is a file that has them.
+    pub fn named_matrix(&self, check: FiniteCheck) -> Outcome<(Matrix<'_>, Option<Vec<String>>)> {
+        if let Self::File { path, .. } = self {
+            let data = hbpca_io::read(hbpca_io::Input::path(path), &hbpca_io::ReadOptions::default())?;
+            return Ok((data.matrix, data.column_names));
+        }
+        Ok((self.matrix(check)?, None))
+    }
+
     /// The matrix, borrowing what it can.
     pub fn matrix(&self, check: FiniteCheck) -> Outcome<Matrix<'_>> {
         match self {
-            Self::File { path, .. } => {
-                Ok(hbpca_io::read(hbpca_io::Input::path(path), &hbpca_io::ReadOptions::default())?.matrix)
-            }
+            Self::File { .. } => Ok(self.named_matrix(check)?.0),
             Self::Dense { values: Values::F32(x), n, d, stride } => {
                 Ok(dense(contiguous(x)?, *n, *d, *stride, check)?.into())
             }

@@ -182,7 +182,11 @@ fn flags_without_effect_are_named() {
 fn quiet_says_nothing_but_errors() {
     let folder = Folder::with_data();
     let run = folder.run("fit x.csv -q --eta 0.5 --solver power --max-passes 2");
-    assert_eq!((run.code(), run.stderr().as_str()), (1, ""));
+    assert_eq!((run.code(), run.stdout().as_str(), run.stderr().as_str()), (1, "", ""));
+    assert_eq!(folder.run("fit x.csv -q --json").json(0)["n"], 300);
+    assert_eq!(folder.run("fit x.csv -q -o m.safetensors").code(), 0);
+    let run = folder.run("check m.safetensors x.csv -q");
+    assert_eq!((run.code(), run.stdout().as_str(), run.stderr().as_str()), (0, "", ""));
     assert!(folder.run("fit none.csv -q").refusal(3).starts_with("error: none.csv"));
 }
 

@@ -16,10 +16,18 @@ fn chart_data(page: &str) -> serde_json::Value {
 fn a_fit_writes_a_page_with_everything_in_it() {
     let folder = Folder::new();
     assert_eq!(folder.run("sample digits.csv").code(), 0);
-    let run = folder.run("fit digits.csv --label-column digit -k 5 --solver krylov -o m.safetensors --report r.html");
+    let run = folder
+        .run("fit digits.csv --label-column digit -k 5 --solver krylov -o m.safetensors --report r.html");
     assert_eq!(run.code(), 0, "{}", run.stderr());
     let page = folder.read("r.html");
-    for words in ["digits.csv", "How sure this is", "Converged to a tolerance", "Loadings of components 1 to 5", "pixel_", "Outliers"] {
+    for words in [
+        "digits.csv",
+        "How sure this is",
+        "Converged to a tolerance",
+        "Loadings of components 1 to 5",
+        "pixel_",
+        "Outliers",
+    ] {
         assert!(page.contains(words), "{words}");
     }
     for fetched in ["src=", "@import", "http://", "https://"] {
@@ -85,11 +93,11 @@ fn loadings_are_listed_by_name_and_written_as_a_table() {
     assert_eq!(folder.run("fit x.csv -k 2 -o m.safetensors").code(), 0);
     let list = folder.run("info m.safetensors --loadings --top 2").stdout();
     assert!(list.starts_with("component 1 (") && list.contains("… and 3 more columns"), "{list}");
-    assert!(list.contains('█') && list.contains('│'), "{list}");
+    assert!(list.contains("\na ") && list.contains('█') && list.contains('│'), "{list}");
     let object = folder.run("info m.safetensors --loadings --json").json(0);
     let components = object["components"].as_array().unwrap();
     assert_eq!((components.len(), components[0].as_array().unwrap().len()), (2, 5));
-    assert_eq!(object["feature_names"].as_array().unwrap().len(), 5);
+    assert_eq!(object["columns"].as_array().unwrap().len(), 5);
     assert!(folder.run("info m.safetensors --json").json(0)["components"].is_null());
     assert_eq!(folder.run("convert m.safetensors loadings.csv").code(), 0);
     let table = folder.read("loadings.csv");

@@ -13,6 +13,7 @@ pub use crate::plot_args::{PlotArgs, PlotKind};
 use crate::progress::Progress;
 use crate::race::Contender;
 use crate::reproduce::{Plan, Target, write_figures, write_findings};
+use crate::table_args::TableArgs;
 
 fn progress(quiet: bool) -> Progress {
     if quiet { Progress::quiet() } else { Progress::on_stderr() }
@@ -100,6 +101,9 @@ pub struct CompareArgs {
     /// Column that holds the label and is left out: its name, or its number from 0
     #[arg(long, value_name = "NAME|INDEX", allow_negative_numbers = true)]
     pub label_column: Option<String>,
+    /// How the table is written
+    #[command(flatten)]
+    pub table: TableArgs,
     /// Subtract the column means, which is the default
     #[arg(long, overrides_with = "no_center")]
     pub center: bool,
@@ -150,7 +154,7 @@ impl CompareArgs {
         }
         let options = ReadOptions {
             label_column: self.label_column.as_deref().map(ColumnRef::parse),
-            ..ReadOptions::default()
+            ..self.table.options()
         };
         let data = hbpca_io::read(Input::paths(self.data.clone()), &options)?;
         let preprocessing = Preprocessing {

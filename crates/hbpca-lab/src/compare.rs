@@ -55,10 +55,17 @@ pub enum StudyChoice {
 /// Columns up to which forming the covariance matrix is worth trying.
 const MOST_COLUMNS_FOR_COVARIANCE: usize = 2000;
 
+/// The folder of the raw numbers, beside the report.
+pub fn files_folder(report: &Path) -> PathBuf {
+    let stem = report.file_stem().map_or("report".into(), |stem| stem.to_string_lossy().into_owned());
+    report.with_file_name(format!("{stem}-files"))
+}
+
 impl Comparison {
     /// Races on `dataset` and writes the report, with the raw numbers in a folder beside it.
     pub fn run(&self, dataset: &Dataset, progress: &Progress) -> Result<Race, LabError> {
-        let (folder, folder_name) = self.folder();
+        let folder = files_folder(&self.report);
+        let folder_name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let store = RunStore::open(&folder.join("runs"))?;
         self.refuse_solvers_of_one_component()?;
         let reference = Reference::obtain(dataset, &folder, self.k)?;
@@ -109,17 +116,9 @@ impl Comparison {
         )))
     }
 
-    /// The folder of raw numbers beside the report, and its name.
-    fn folder(&self) -> (PathBuf, String) {
-        let stem =
-            self.report.file_stem().map_or("report".into(), |stem| stem.to_string_lossy().into_owned());
-        let name = format!("{stem}-files");
-        (self.report.parent().unwrap_or(Path::new("")).join(&name), name)
-    }
-
     /// What was written, for people.
     pub fn announcement(&self) -> String {
-        let (report, folder) = (self.report.display(), self.folder().0);
+        let (report, folder) = (self.report.display(), files_folder(&self.report));
         let folder = folder.display();
         format!(
             "Wrote {report}, and into {folder}: race.csv, race-seconds.csv, race-step-sizes.csv, race.svg, race.png, \

@@ -19,6 +19,7 @@ pub mod report;
 pub mod reproduce;
 pub mod statistics;
 pub mod study;
+pub mod table_args;
 pub mod trace;
 
 mod error;

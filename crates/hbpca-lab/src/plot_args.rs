@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use hbpca::{Matrix, Whitening};
-use hbpca_io::{ColumnRef, Data, Input, ReadOptions, StoredModel};
+use hbpca_io::{ColumnRef, Data, Input, NamesToMatch, ReadOptions, StoredModel};
 
 use crate::LabError;
 use crate::colouring::Colouring;
@@ -121,7 +121,7 @@ impl PlotArgs {
         };
         let stored = self.model()?;
         let model = &stored.model;
-        let data = self.read(path, None)?;
+        let data = self.read(path, None, model.feature_names().map(NamesToMatch::of_model))?;
         if data.matrix.n_cols() != model.n_features() {
             let (found, needed) = (data.matrix.n_cols(), model.n_features());
             let message =
@@ -148,10 +148,10 @@ impl PlotArgs {
     fn rows_of_file(&self) -> Result<Figure, LabError> {
         let [a, b] = self.plane_of()?;
         let names = [a, b].map(|c| ColumnRef::Name(format!("component_{}", c + 1)));
-        let named = self.read(&self.input, Some(names.to_vec()));
+        let named = self.read(&self.input, Some(names.to_vec()), None);
         let (data, components) = match named {
             Ok(data) => (data, [0, 1]),
-            Err(_) => (self.read(&self.input, None)?, [a, b]),
+            Err(_) => (self.read(&self.input, None, None)?, [a, b]),
         };
         let k = data.matrix.n_cols();
         let scores = row_major(&data.matrix);
@@ -164,9 +164,14 @@ impl PlotArgs {
         Ok(figure)
     }
 
-    fn read(&self, path: &std::path::Path, columns: Option<Vec<ColumnRef>>) -> Result<Data, LabError> {
+    fn read(
+        &self,
+        path: &std::path::Path,
+        columns: Option<Vec<ColumnRef>>,
+        match_names: Option<NamesToMatch>,
+    ) -> Result<Data, LabError> {
         let label_column = self.color.as_deref().map(ColumnRef::parse);
-        let options = ReadOptions { label_column, columns, ..ReadOptions::default() };
+        let options = ReadOptions { label_column, columns, match_names, ..ReadOptions::default() };
         Ok(hbpca_io::read(Input::path(path), &options)?)
     }
 

@@ -261,6 +261,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
             snapshots=task is not None,
         )
         dtype = getattr(X, "dtype", np.dtype(np.float64))
+        if file is not None:
+            vars(self).pop("feature_names_in_", None)
         vars(self).update(self._attributes(fitted, dtype))
         if progress is not None:
             progress.finish(self.history_[-1], self.outcome_)
@@ -284,7 +286,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         """Fitted attributes; float32 data get float32 ones, but means and scales keep what the data's own type rounds off."""
         components, shift = fitted.components.astype(dtype, copy=False), fitted.shift
         k, d = components.shape
+        names = fitted.feature_names
         return {
+            **({} if names is None else {"feature_names_in_": np.asarray(names, dtype=object)}),
             "_fitted": fitted,
             "components_": components,
             "explained_variance_": fitted.explained_variance.astype(dtype, copy=False),
@@ -391,7 +395,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         check_is_fitted(self)
         if not np.array_equal(self.components_, self._fitted.components.astype(self.components_.dtype)):
             raise ValueError("components_ was changed after the fit, so that its certificate no longer holds: fit again")
-        self._fitted.save(path)
+        names = getattr(self, "feature_names_in_", None)
+        self._fitted.save(path, None if names is None else list(names))
 
     @classmethod
     def _from_fitted(cls, fitted) -> PCA:

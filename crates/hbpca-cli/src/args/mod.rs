@@ -3,7 +3,9 @@
 mod data;
 mod fit;
 
-pub use data::{DataArgs, OutputFormatArgs, PreparationArgs, ScaleArg, ThreadArgs, VerbosityArgs, WhitenArgs};
+pub use data::{
+    DataArgs, OutputFormatArgs, PreparationArgs, ScaleArg, ThreadArgs, VerbosityArgs, WhitenArgs,
+};
 pub use fit::{FitArgs, HowMany, MomentumArg, PrecisionArg, StepSize};
 
 use std::path::PathBuf;
@@ -25,7 +27,7 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 converged (or done) · 1 result written but not converged, or a check that does not \
-    hold · 2 wrong usage · 3 bad input · 130 interrupted, with what was reached written";
+    hold · 2 wrong usage · 3 bad input · 130 interrupted or 143 terminated, with what was reached written";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -62,6 +64,29 @@ pub enum Command {
     Sample(SampleArgs),
 }
 
+impl Command {
+    /// Whether `-q` was given.
+    pub fn is_quiet(&self) -> bool {
+        match self {
+            Self::Fit(args) => args.verbosity.quiet,
+            Self::Transform(args) => args.verbosity.quiet,
+            Self::Inverse(args) => args.verbosity.quiet,
+            Self::Check(args) => args.verbosity.quiet,
+            Self::Info(args) => args.verbosity.quiet,
+            Self::Convert(args) => args.verbosity.quiet,
+            Self::Report(args) => args.verbosity.quiet,
+            Self::Compare(args) => args.quiet,
+            Self::Reproduce(args) => args.quiet,
+            Self::Plot(_)
+            | Self::Theory(_)
+            | Self::Completions(_)
+            | Self::Man(_)
+            | Self::Demo(_)
+            | Self::Sample(_) => false,
+        }
+    }
+}
+
 /// `hbpca transform`.
 #[derive(Debug, Args)]
 pub struct TransformArgs {
@@ -72,6 +97,9 @@ pub struct TransformArgs {
     /// File for the scores, one row for each row of the data, or - for standard output; its extension decides the format
     #[arg(short, long, value_name = "SCORES")]
     pub output: PathBuf,
+    /// Columns of the data to write beside the scores, such as id,label: numbers or texts
+    #[arg(long, value_name = "NAME|INDEX,…", allow_negative_numbers = true)]
+    pub keep: Option<String>,
     #[command(flatten)]
     pub output_format: OutputFormatArgs,
     #[command(flatten)]

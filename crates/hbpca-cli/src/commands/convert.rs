@@ -11,11 +11,12 @@ use crate::exit::{Exit, Failure};
 use crate::output::number;
 use crate::output::progress::Spinner;
 use crate::output::say::{self, Verbosity};
-use crate::plan::{self, Source, known_format};
+use crate::plan::{self, Files, Source, known_format};
 
 /// Runs `hbpca convert`.
 pub fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     plan::use_threads(&args.threads)?;
+    Files::default().reads("data", &args.input.data).writes("OUT", [&args.output]).check()?;
     known_format(&args.output)?;
     if let [path] = args.input.data.as_slice()
         && StoredModel::recognise(path)
@@ -35,6 +36,9 @@ pub fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     };
     let done = convert(input, &options, &args.output, &write_options)?;
     drop(spinner);
+    if verbosity > Verbosity::Quiet {
+        done.notes.iter().for_each(|note| say::warning(note));
+    }
     if verbosity == Verbosity::Verbose {
         say::line(&format!(
             "{name} ({}) → {} ({}): {} rows × {} columns",

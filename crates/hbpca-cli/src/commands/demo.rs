@@ -33,6 +33,7 @@ const EPOCH: usize = 20;
 /// Runs `hbpca demo`.
 pub fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     plan::use_threads(&args.threads)?;
+    plan::refuse_misleading_name("--output", &args.output, "a page", &["html", "htm"])?;
     let mut file = plan::create(&args.output)?;
     let refused = |error: hbpca::Error| Failure::refused(&error, "digits");
     let matrix = digits()?.matrix;
@@ -45,7 +46,7 @@ pub fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     let page = problem.page(runs).render();
     file.write_all(page.as_bytes()).map_err(|error| Failure::output(name, error))?;
     file.commit()?;
-    Ok(if problem.cancel.is_cancelled() { Exit::Interrupted } else { Exit::Success })
+    Ok(if problem.cancel.is_cancelled() { crate::interrupt::exit() } else { Exit::Success })
 }
 
 /// The digits and all that is known about them beforehand.

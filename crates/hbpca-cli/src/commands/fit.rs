@@ -26,6 +26,7 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
         source,
         streamed,
         config,
+        start_names,
         solver_flags,
         checkpoints,
         model,
@@ -34,6 +35,9 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
         json,
         verbosity,
     } = FitPlan::new(args)?;
+    let in_order = |names: Option<&[String]>, data: &str| {
+        plan::start_in_order(&config, start_names.as_deref(), names, data)
+    };
     let limits = &config.limits;
     let mut progress = Progress::new(verbosity, limits.tol, limits.max_passes, limits.max_seconds);
     let meter = progress.meter();
@@ -60,15 +64,18 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
         _ => Failure::refused(error, name),
     };
     let (fit, about) = match streamed {
-        None => in_memory(source, &config, &mut observers, checkpoints, refused, verbosity)?,
+        None => in_memory(source, in_order, &mut observers, checkpoints, refused, verbosity)?,
         Some(streamed) => {
-            from_disk(source, streamed, &config, &mut observers, checkpoints, refused, meter, verbosity)?
+            from_disk(source, streamed, in_order, &mut observers, checkpoints, refused, meter, verbosity)?
         }
     };
 
+    refuse_no_variance(&fit, &about)?;
     // Files first: a reader of the table that went away must not cost the model.
     if model.is_some() || page.is_some() {
-        let stored = StoredModel::of_fit(&fit, &fit.chosen_because, limits.tol);
+        let stored = StoredModel::of_fit(&fit, &fit.chosen_because, limits.tol)
+            .with_feature_names(about.column_names.clone())
+            .map_err(|error| Failure::refused(&error, &about.name))?;
         model.map_or(Ok(()), |file| stored.write(file))?;
         if let Some(page) = page {
             let name = args.output.as_ref().map(|path| path.display().to_string());
@@ -81,7 +88,7 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
         let stream = about.stream.as_ref();
         json::print(&json::FitObject::new(&fit, about.nnz, limits, about.read_seconds, stream))?;
     } else {
-        output::print(&report(&fit, &about))?;
+        output::print_report(&report(&fit, &about))?;
     }
     if verbosity > Verbosity::Quiet {
         let names = about.column_names.as_deref();
@@ -92,6 +99,25 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
         }
     }
     Ok(fit.outcome.into())
+}
+
+/// Refuses data in which nothing varies: components of it would mean nothing, however well they *converged*.
+fn refuse_no_variance(fit: &Fit, about: &About) -> Result<(), Failure> {
+    if fit.certificate.n_varying() > 0 || fit.outcome == Outcome::Interrupted {
+        return Ok(());
+    }
+    let summary = fit.model.summary();
+    let why = match (summary.preprocessing.centering, summary.n) {
+        (Centering::None, _) => "every entry is zero: there is nothing to find components of",
+        (_, 1) => {
+            "one row has no variance once its mean is subtracted: give more rows, or --no-center for the plain second moment"
+        }
+        _ => {
+            "every column is constant: there is no variance to find components of; look at `hbpca info`, or use --no-center for \
+             the plain second moment"
+        }
+    };
+    Err(Failure::Input(format!("{}: {why}", about.name)))
 }
 
 /// What is said about the data beside the fit.
@@ -110,7 +136,7 @@ struct About {
 /// Loads everything and fits it.
 fn in_memory(
     source: Source,
-    config: &FitConfig,
+    in_order: impl Fn(Option<&[String]>, &str) -> Result<FitConfig, Failure>,
     observers: &mut [&mut (dyn Observer + Send)],
     checkpoints: Checkpoints<'_>,
     refused: impl Fn(&Error, &str) -> Failure,
@@ -118,7 +144,8 @@ fn in_memory(
 ) -> Result<(Fit, About), Failure> {
     let loaded = source.read(verbosity)?;
     let matrix = &loaded.data.matrix;
-    plan::refuse_huge_covariance(config, matrix.n_cols())?;
+    let config = in_order(loaded.data.column_names.as_deref(), &loaded.name)?;
+    plan::refuse_huge_covariance(&config, matrix.n_cols())?;
     let wanted = checkpoints.save.is_some() || checkpoints.resume.is_some();
     let data = if wanted { matrix.fingerprint(None) } else { String::new() };
     let cancel = CancelToken::default();
@@ -149,7 +176,7 @@ fn in_memory(
 fn from_disk(
     source: Source,
     streamed: Streamed,
-    config: &FitConfig,
+    in_order: impl Fn(Option<&[String]>, &str) -> Result<FitConfig, Failure>,
     observers: &mut [&mut (dyn Observer + Send)],
     checkpoints: Checkpoints<'_>,
     refused: impl Fn(&Error, &str) -> Failure,
@@ -162,6 +189,8 @@ fn from_disk(
     }
     let plan::Streamed { rows, plan, memory } = streamed;
     let (sparse, nnz) = (rows.is_sparse(), rows.nnz());
+    let column_names = rows.column_names().map(<[String]>::to_vec);
+    let config = in_order(column_names.as_deref(), &name)?;
     let cancel = CancelToken::default();
     let running = Running::with(&cancel);
     let metered = meter.around(rows, plan.bytes);
@@ -177,7 +206,7 @@ fn from_disk(
         storage: storage(if sparse { "sparse, on disk" } else { "dense, on disk" }, sparse, nnz),
         nnz,
         name,
-        column_names: None,
+        column_names,
         read_seconds: 0.0,
         data: None,
         stream: Some(json::StreamObject::new(&fit, &plan, memory)),

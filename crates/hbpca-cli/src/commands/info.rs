@@ -218,6 +218,7 @@ struct ModelObject<'a> {
     full_passes: u64,
     seconds: f64,
     preprocessing: Preprocessing,
+    feature_names: Option<&'a [String]>,
     eigenvalues: &'a [f64],
     explained_variance: Vec<f64>,
     explained_variance_ratio: Vec<f64>,
@@ -243,6 +244,7 @@ impl<'a> ModelObject<'a> {
             full_passes: origin.full_passes,
             seconds: origin.seconds,
             preprocessing: summary.preprocessing,
+            feature_names: model.feature_names(),
             eigenvalues: model.eigenvalues(),
             explained_variance: model.explained_variance(),
             explained_variance_ratio: model.explained_variance_ratio(),
@@ -258,7 +260,8 @@ impl<'a> ModelObject<'a> {
 struct LoadingsObject<'a> {
     #[serde(flatten)]
     model: ModelObject<'a>,
-    feature_names: Vec<String>,
+    /// Names, or what stands for them.
+    columns: Vec<String>,
     /// k lists of d numbers.
     components: Vec<&'a [f64]>,
 }
@@ -266,7 +269,7 @@ struct LoadingsObject<'a> {
 impl<'a> LoadingsObject<'a> {
     fn of(stored: &'a StoredModel) -> Self {
         let components = (0..stored.model.n_components()).map(|i| stored.model.component(i)).collect();
-        Self { model: ModelObject::of(stored), feature_names: column_names(stored, None), components }
+        Self { model: ModelObject::of(stored), columns: column_names(stored, None), components }
     }
 }
 

@@ -29,10 +29,17 @@ impl TableOutput {
     pub fn begin(path: &Path, format: Option<Format>) -> Result<Self, Failure> {
         if path != Path::new("-") {
             let format = format.map_or_else(|| known_format(path), Ok)?;
-            return Ok(Self { path: path.to_owned(), format, file: create(path)?, goes_to: Destination::File });
+            return Ok(Self {
+                path: path.to_owned(),
+                format,
+                file: create(path)?,
+                goes_to: Destination::File,
+            });
         }
         let format = format.ok_or_else(|| {
-            Failure::Usage("-o -: standard output has no name to show a format; add --output-format, such as csv".into())
+            Failure::Usage(
+                "-o -: standard output has no name to show a format; add --output-format, such as csv".into(),
+            )
         })?;
         let path = std::env::temp_dir().join(format!("hbpca-{}.{format}", std::process::id()));
         Ok(Self { file: create(&path)?, path, format, goes_to: Destination::StandardOutput })

@@ -70,5 +70,5 @@ pub fn leading_columns(component: &[f64], most: usize) -> Vec<usize> {
 /// The names of a model's columns: its own, else those of the data at hand, else their numbers.
 pub fn column_names(stored: &StoredModel, of_data: Option<&[String]>) -> Vec<String> {
     let numbered = || (1..=stored.model.n_features()).map(|j| format!("column {j}")).collect();
-    of_data.map_or_else(numbered, <[String]>::to_vec)
+    stored.model.feature_names().or(of_data).map_or_else(numbered, <[String]>::to_vec)
 }
