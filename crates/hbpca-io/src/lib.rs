@@ -50,6 +50,7 @@ mod shuffle;
 mod sink;
 mod source;
 mod sparse;
+mod survey;
 mod text;
 
 pub use block::{Labels, Layout, RowBlock, Values};
@@ -73,4 +74,5 @@ pub use output::{OutputFile, remove_unfinished};
 pub use read::{Data, read, read_bytes};
 pub use sink::{RowSink, Summary, WriteOptions, create_sink, write};
 pub use source::{Numbering, RowSource, Stated};
+pub use survey::{ColumnKind, ColumnSurvey, TableSurvey, survey};
 pub use text::NumberStyle;

@@ -170,15 +170,15 @@ impl PlotArgs {
         columns: Option<Vec<ColumnRef>>,
         match_names: Option<NamesToMatch>,
     ) -> Result<Data, LabError> {
-        let label_column = self.color.as_deref().map(ColumnRef::parse);
-        let options = ReadOptions { label_column, columns, match_names, ..ReadOptions::default() };
+        let keep = self.color.iter().map(|column| ColumnRef::parse(column)).collect();
+        let options = ReadOptions { keep, columns, match_names, ..ReadOptions::default() };
         Ok(hbpca_io::read(Input::path(path), &options)?)
     }
 
     fn colouring(&self, data: &Data) -> Option<(Colouring, String)> {
         let column = self.color.as_deref()?;
         let name = if column.trim().parse::<i64>().is_ok() { "label" } else { column };
-        data.labels.as_ref().map(|labels| (Colouring::of(labels), name.to_owned()))
+        data.kept.first().map(|(_, values)| (Colouring::of(values), name.to_owned()))
     }
 }
 

@@ -10,6 +10,7 @@ use hbpca_lab::fit_report::column_names;
 use serde::Serialize;
 
 use super::fit::preparation;
+use super::info_table::MixedTable;
 use crate::args::InfoArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::say::Verbosity;
@@ -41,17 +42,22 @@ pub fn run(args: &InfoArgs) -> Result<Exit, Failure> {
             let name = path.display().to_string();
             if args.json { json::print(&object) } else { output::print(&data_report(&object, &name)) }?;
         }
-        _ => {
-            let loaded = Source::find(&args.data)?.read(Verbosity::from(&args.verbosity))?;
-            let object = DataObject::of(&loaded, (&args.preparation).into())?;
-            if args.json {
-                json::print(&object)
-            } else {
-                output::print(&data_report(&object, &loaded.name))
-            }?;
-        }
+        _ => describe_data(args)?,
     }
     Ok(Exit::Success)
+}
+
+/// A matrix as a whole, or a table with text and gaps column by column.
+fn describe_data(args: &InfoArgs) -> Result<(), Failure> {
+    let loaded = match Source::find(&args.data)?.read(Verbosity::from(&args.verbosity)) {
+        Ok(loaded) => loaded,
+        Err(failure) => {
+            let Ok(Some(table)) = MixedTable::look(&args.data) else { return Err(failure) };
+            return if args.json { json::print(&table.object()) } else { output::print(&table.report()) };
+        }
+    };
+    let object = DataObject::of(&loaded, (&args.preparation).into())?;
+    if args.json { json::print(&object) } else { output::print(&data_report(&object, &loaded.name)) }
 }
 
 /// `hbpca info DATA --json`.

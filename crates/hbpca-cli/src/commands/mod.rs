@@ -6,6 +6,7 @@ mod convert;
 mod demo;
 mod fit;
 mod info;
+mod info_table;
 mod inverse;
 mod laboratory;
 mod man;

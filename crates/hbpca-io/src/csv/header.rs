@@ -148,8 +148,9 @@ fn numbered(fields: &Fields<'_>) -> Option<Numbered> {
     numbers.windows(2).all(|pair| pair[1] == pair[0] + 1).then_some(Numbered::InTurn)
 }
 
-fn is_missing(field: &[u8]) -> bool {
-    [&b"na"[..], b"nan", b"null", b"none", b"?", b"inf", b"-inf"]
+/// A field that stands for no value.
+pub(super) fn is_missing(field: &[u8]) -> bool {
+    [&b"na"[..], b"n/a", b"nan", b"null", b"none", b"?", b"inf", b"-inf"]
         .contains(&field.to_ascii_lowercase().as_slice())
 }
 

@@ -164,10 +164,11 @@ fn dashes(svg: &str) -> String {
     svg.replace(&width(Dash::Dashed), &broken(10, 5)).replace(&width(Dash::Dotted), &broken(3, 5))
 }
 
-fn tick(scale: Scale, value: f64) -> String {
+/// The text of a tick on an axis of this length; sums of steps may miss 0 by a rounding.
+fn tick(scale: Scale, value: f64, length: f64) -> String {
     match scale {
         Scale::Linear => {
-            let text = significant(value);
+            let text = significant(if value.abs() < 1e-9 * length { 0.0 } else { value });
             if text.contains('.') {
                 text.trim_end_matches('0').trim_end_matches('.').to_owned()
             } else {
@@ -209,10 +210,11 @@ fn draw_panel(area: &Area<'_>, panel: &Panel) -> Result<(), LabError> {
         .build_cartesian_2d(x0..x1, y0..y1)
         .map_err(failed)?;
     let whole = |value: f64| (value - value.round()).abs() < 1e-9;
-    let x_text = |x: &f64| if numbered && !whole(*x) { String::new() } else { tick(panel.x_scale, *x) };
+    let x_text =
+        |x: &f64| if numbered && !whole(*x) { String::new() } else { tick(panel.x_scale, *x, x1 - x0) };
     let y_text = |y: &f64| {
         if !named {
-            return tick(panel.y_scale, *y);
+            return tick(panel.y_scale, *y, y1 - y0);
         }
         let position = if whole(*y) { y.round() as usize } else { 0 };
         position

@@ -17,7 +17,7 @@
     if (x === null || !isFinite(x)) return "–";
     if (x === 0) return "0";
     const size = Math.abs(x);
-    if (size >= 1e6 || size < 1e-4) return x.toExponential(2).replace("e+", "e");
+    if (size >= 1e6 || size < 1e-4) return x.toExponential(2).replace(/\.?0*e\+?/, "e");
     return String(Number(x.toPrecision(4)));
   }
   const percent = share => (100 * share).toFixed(share < 0.0995 ? 2 : 1) + " %";
@@ -146,7 +146,7 @@
     const width = Math.max(260, place.clientWidth), row = 20, top = 26;
     const longest = Math.max(...features.map(x => x.length));
     const left = Math.min(Math.max(60, 7.2 * longest + 14), 0.4 * width), letters = Math.max(4, Math.floor((left - 14) / 7.2));
-    const cell = Math.min(64, (width - left - 4) / k), height = top + row * features.length + 4;
+    const cell = Math.min(160, (width - left - 4) / k), height = top + row * features.length + 4;
     place.replaceChildren();
     const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" }, place);
     const words = make("g", { class: "axis" }, svg), layer = make("g", { class: "cells" }, svg), points = [];
@@ -231,15 +231,15 @@
     plot(place, {
       height: width => Math.min(340, Math.max(240, width * 0.45)),
       x: { domain: [0, 1.04 * Math.max(...passes, 1)], title: "passes over the data" },
-      y: { domain: isFinite(y[0]) ? y : [-1, 1], log: true, title: "largest residual / its eigenvalue" },
+      y: { domain: isFinite(y[0]) ? y : [-1, 1], log: true, title: "largest relative residual" },
     }, (layer, sx, sy, frame) => {
       if (tol > 0) {
         const at = sy(Math.log10(tol));
         make("line", { class: "cutoff", x1: frame.x0, x2: frame.x1, y1: at, y2: at }, layer);
-        make("text", { class: "note", x: frame.x1 - 4, y: at - 6, "text-anchor": "end" }, layer, `tolerance ${short(tol)}`);
+        make("text", { class: "note", x: frame.x0 + 8, y: at - 6 }, layer, `tolerance ${short(tol)}`);
       }
       const points = logs.map((log, i) => log === null ? null : { x: sx(passes[i]), y: sy(log),
-        text: () => [`${short(passes[i])} passes`, `residual ${short(residuals[i])} of its eigenvalue`] }).filter(x => x);
+        text: () => [`${short(passes[i])} ${passes[i] === 1 ? "pass" : "passes"}`, `residual ${short(residuals[i])} of its eigenvalue`] }).filter(x => x);
       make("polyline", { class: "curve", points: points.map(p => `${p.x.toFixed(1)},${p.y.toFixed(1)}`).join(" ") }, layer);
       for (const p of points) make("circle", { class: "curve-dot", cx: p.x, cy: p.y, r: points.length > 80 ? 2 : 3.5 }, layer);
       return points;

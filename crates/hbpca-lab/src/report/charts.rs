@@ -63,7 +63,7 @@ fn add_series(plot: &mut Plot, panel: &Panel, series: &Series) {
             plot.add_trace(match series.texts.as_slice() {
                 [] => dots.hover_template(hover),
                 texts => {
-                    dots.text_array(texts.to_vec()).hover_template(format!("%{text}<br>{hover}").as_str())
+                    dots.text_array(texts.to_vec()).hover_template(format!("%{{text}}<br>{hover}").as_str())
                 }
             });
         }
