@@ -8,6 +8,7 @@ use super::header::is_missing;
 use super::parse::truth;
 use crate::input::Opened;
 use crate::survey::{ColumnSurvey, TableSurvey};
+use crate::text::Fault;
 use crate::{ReadError, ReadOptions};
 
 /// Looks at every field of a text.
@@ -18,7 +19,7 @@ pub(crate) fn survey(opened: Opened, options: &ReadOptions) -> Result<TableSurve
     let mut columns: Vec<ColumnSurvey> = (0..n_columns).map(|j| ColumnSurvey::new(name(j))).collect();
     let mut n_rows = 0;
     loop {
-        let pieces = text.parse(|piece| Ok(look(dialect, piece, n_columns)))?;
+        let pieces = text.parse(|piece| look(dialect, piece, n_columns))?;
         if pieces.is_empty() {
             return Ok(TableSurvey { n_rows, has_names, columns });
         }
@@ -29,15 +30,19 @@ pub(crate) fn survey(opened: Opened, options: &ReadOptions) -> Result<TableSurve
     }
 }
 
-/// The rows of a chunk, and what their fields hold; fields that a short line does not have are missing.
-fn look(dialect: Dialect, piece: &[u8], n_columns: usize) -> (usize, Vec<ColumnSurvey>) {
+/// The rows of a chunk, and what their fields hold.
+fn look(dialect: Dialect, piece: &[u8], n_columns: usize) -> Result<(usize, Vec<ColumnSurvey>), Fault> {
     let mut columns: Vec<ColumnSurvey> = (0..n_columns).map(|_| ColumnSurvey::new(String::new())).collect();
     let mut n_rows = 0;
-    for (_, line) in records(piece) {
+    for (at, line) in records(piece) {
         n_rows += 1;
         let fields = dialect.fields(line);
-        for (j, column) in columns.iter_mut().enumerate() {
-            let field: &[u8] = fields.get(j).map_or(b"", |field| field);
+        if fields.len() != n_columns {
+            let message = format!("expected {n_columns} fields as in the first line, found {}", fields.len());
+            return Err(Fault::new(at, message));
+        }
+        for (column, field) in columns.iter_mut().zip(&fields) {
+            let field: &[u8] = field;
             if field.is_empty() || is_missing(field) {
                 column.missing += 1;
                 continue;
@@ -52,5 +57,5 @@ fn look(dialect: Dialect, piece: &[u8], n_columns: usize) -> (usize, Vec<ColumnS
             }
         }
     }
-    (n_rows, columns)
+    Ok((n_rows, columns))
 }

@@ -46,9 +46,14 @@
     return found;
   }
 
+  // On paper charts are drawn for its width, so that their letters keep their size.
+  const PAPER = 680;
+  let printing = false;
+  const widthOf = place => printing ? PAPER : Math.max(260, place.clientWidth);
+
   // A pair of axes that fills the width of its place. `content` draws into it and may return points to hover over.
   function plot(place, options, content) {
-    const width = Math.max(260, place.clientWidth);
+    const width = widthOf(place);
     const height = options.height(width);
     place.replaceChildren();
     const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" }, place);
@@ -115,7 +120,7 @@
     const shares = data.scree.shares, k = shares.length;
     let sum = 0;
     const cumulative = shares.map(x => sum += x);
-    const every = Math.ceil(k / Math.max(4, Math.floor((place.clientWidth - 80) / 26)));
+    const every = Math.ceil(k / Math.max(4, Math.floor((widthOf(place) - 80) / 26)));
     const named = shares.map((_, i) => ({ at: i + 1, text: String(i + 1) })).filter((_, i) => i % every === 0);
     plot(place, {
       height: width => Math.min(380, Math.max(240, width * 0.5)),
@@ -143,7 +148,7 @@
   const shade = value => `color-mix(in srgb, var(--${value < 0 ? "negative" : "positive"}) ${Math.round(100 * Math.min(1, Math.abs(value)))}%, var(--cell))`;
   function heat(place) {
     const { features, values, largest } = data.loadings, k = values.length;
-    const width = Math.max(260, place.clientWidth), row = 20, top = 26;
+    const width = widthOf(place), row = 20, top = 26;
     const longest = Math.max(...features.map(x => x.length));
     const left = Math.min(Math.max(60, 7.2 * longest + 14), 0.4 * width), letters = Math.max(4, Math.floor((left - 14) / 7.2));
     const cell = Math.min(160, (width - left - 4) / k), height = top + row * features.length + 4;
@@ -252,7 +257,7 @@
   const widths = new Map();
   const redraw = () => places.forEach(place => { widths.set(place, place.clientWidth); draw(place); });
   const watch = new ResizeObserver(entries => entries.forEach(({ target }) => {
-    if (widths.get(target) !== target.clientWidth) { widths.set(target, target.clientWidth); draw(target); }
+    if (!printing && widths.get(target) !== target.clientWidth) { widths.set(target, target.clientWidth); draw(target); }
   }));
   redraw();
   places.forEach(place => watch.observe(place));
@@ -264,5 +269,7 @@
     button.setAttribute("aria-pressed", String(on));
     draw(document.querySelector("[data-chart=scores]"));
   }));
+  window.addEventListener("beforeprint", () => { printing = true; redraw(); });
+  window.addEventListener("afterprint", () => { printing = false; redraw(); });
   document.documentElement.dataset.ready = "yes";
 })();

@@ -174,7 +174,7 @@ fn verdict(origin: &Origin) -> String {
 
 /// The certificate for those who do not know what a residual is.
 fn meaning(origin: &Origin) -> String {
-    let eigenvalues = "Every eigenvalue below was checked against the data: the true one lies within the stated ±, whatever \
+    let eigenvalues = "Every eigenvalue below was checked against the data: a true one lies within the stated ±, whatever \
         the solver did.";
     let angles = match origin.certificate.certainty {
         Certainty::Proved => "That no larger component was missed, and the bounds on angles, are proved.".to_owned(),
@@ -214,7 +214,7 @@ fn component_table(model: &Model, origin: &Origin) -> Table {
         cumulative += ratio;
         let mut row = vec![
             (i + 1).to_string(),
-            significant(model.eigenvalues()[i]),
+            exact(model.eigenvalues()[i]),
             format!("{:.1e}", certificate.residuals.get(i).copied().unwrap_or(f64::NAN)),
             per_cent(*ratio),
             per_cent(cumulative),
@@ -231,6 +231,16 @@ fn component_table(model: &Model, origin: &Origin) -> Table {
             .into(),
     );
     table
+}
+
+/// Nine significant digits, as many as a bound beside them deserves.
+fn exact(x: f64) -> String {
+    let magnitude = x.abs();
+    if magnitude != 0.0 && !(1e-4..1e9).contains(&magnitude) {
+        return format!("{x:.8e}");
+    }
+    let before = if magnitude >= 1.0 { magnitude.log10().floor() as usize + 1 } else { 1 };
+    format!("{x:.*}", 9_usize.saturating_sub(before))
 }
 
 fn scree_words(model: &Model) -> String {

@@ -117,6 +117,11 @@ try {
   await dark.emulateMedia({ media: "print", colorScheme: "dark" });
   const printed = await paper(dark);
   check(printed[0] === day[0] && printed[1] === day[1], `printing a dark page is dark on white (${printed})`);
+  await dark.evaluate(() => window.dispatchEvent(new Event("beforeprint")));
+  const drawn = () => dark.evaluate(() => document.querySelector("#scree svg").viewBox.baseVal.width);
+  const onPaper = await drawn();
+  await dark.evaluate(() => window.dispatchEvent(new Event("afterprint")));
+  check(onPaper < 700 && await drawn() > 700, `charts are drawn for the width of paper (${onPaper})`);
   if (screenshots) await dark.pdf({ path: `${screenshots}/model.pdf`, format: "A4", printBackground: false });
   check(complaints.length === 0, `no errors on the console and nothing fetched ${complaints.join(" | ")}`);
 } finally {
