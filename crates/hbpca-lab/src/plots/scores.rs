@@ -5,7 +5,7 @@ use hbpca::Model;
 use super::loadings::too_many;
 use crate::LabError;
 use crate::colouring::Colouring;
-use crate::figure::chart::{Figure, Mark, Panel, Scale, Series};
+use crate::figure::chart::{Dash, Figure, Mark, Panel, Scale, Series, Style};
 use crate::figure::palette;
 use crate::figure::text::{per_cent, significant};
 use crate::fit_report::leading_columns;
@@ -111,7 +111,7 @@ impl Plane<'_> {
         }
     }
 
-    fn dots(&self, label: &str, style: crate::figure::chart::Style, rows: &[usize]) -> Series {
+    fn dots(&self, label: &str, style: Style, rows: &[usize]) -> Series {
         let mut dots = Series::new(label, style, Mark::Dots, rows.iter().map(|l| self.point(*l)).collect());
         dots.texts = rows.iter().map(|l| (l + 1).to_string()).collect();
         dots
@@ -165,12 +165,15 @@ pub fn biplot(plane: &Plane<'_>, model: &Model, names: &[String]) -> Result<Figu
         (0..plane.n()).map(|l| plane.point(l)).map(|(x, y)| x.abs().max(y.abs())).fold(0.0, f64::max);
     let factor = 0.8 * farthest / longest;
     let tips = leading.iter().map(|j| (factor * a[*j], factor * b[*j])).collect();
-    let mut arrows = Series::new("columns", palette::numbered(1), Mark::Arrows, tips);
+    let mut arrows =
+        Series::new("columns", Style { colour: [0, 0, 0], dash: Dash::Solid }, Mark::Arrows, tips);
     arrows.texts = leading.iter().map(|j| names[*j].clone()).collect();
     let (mut series, note) = plane.rows();
     series.iter_mut().for_each(|series| {
-        if matches!(series.mark, Mark::Dots) {
-            series.texts.clear();
+        series.texts.clear();
+        // Pale cells, so that arrows and names stand out.
+        if matches!(series.mark, Mark::Cells { .. }) {
+            series.shades.iter_mut().for_each(|share| *share *= 0.4);
         }
     });
     series.push(arrows);
