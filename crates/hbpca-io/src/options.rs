@@ -108,7 +108,7 @@ impl std::fmt::Display for ColumnRef {
 /// The name that differs least from a wrong one, where it differs little: by case, or by a third of the letters at most.
 fn nearest<'a>(wrong: &str, names: &'a [String]) -> Option<&'a str> {
     let lower = wrong.to_lowercase();
-    let allowed = (lower.chars().count() / 3).max(1);
+    let allowed = lower.chars().count() / 3;
     let distance = |name: &str| edits(&lower, &name.to_lowercase());
     let near = names.iter().take(10_000).map(|name| (distance(name), name.as_str()));
     near.filter(|(distance, _)| *distance <= allowed)
