@@ -120,7 +120,7 @@ pub(crate) fn text_column(file: &str, column: &str, found: &str, n_others: usize
     ReadError::malformed(
         file,
         format!(
-            "{column} holds {found}{others}: leave it out with --exclude, take only columns of numbers with --numeric, or make it the \
+            "{column} holds {found}{others}: choose the numeric columns with --numeric or --columns, leave it out with --exclude, or make it the \
              label with --label-column"
         ),
     )
