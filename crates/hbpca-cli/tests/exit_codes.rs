@@ -145,7 +145,6 @@ fn bad_input_is_3_and_the_place_is_named() {
         ),
         ("check m.safetensors wide.csv", "columns, as the model has: 2 given where 5 are needed"),
         ("check no.safetensors x.csv", "no.safetensors: it is not a whole safetensors file"),
-        ("info word.csv", "word.csv:3:3: "),
         ("convert word.csv y.npy", "word.csv:3:3: "),
     ] {
         let message = folder.run(args).refusal(3);

@@ -109,6 +109,7 @@ pub(crate) struct Gather {
     columns: Vec<u32>,
     values: Values,
     labels: Option<Labels>,
+    kept: Vec<Labels>,
     /// Entries before this one are numbered; those of the current part may be waiting to be.
     undecided: Vec<std::ops::Range<usize>>,
     /// Whether numbers were rounded to single precision.
@@ -126,6 +127,7 @@ impl Gather {
             columns: Vec::new(),
             values,
             labels: None,
+            kept: Vec::new(),
             undecided: Vec::new(),
             narrowed: false,
         }
@@ -152,6 +154,11 @@ impl Gather {
                 None => self.labels = Some(labels),
             }
         }
+        if self.kept.is_empty() {
+            self.kept = block.kept;
+        } else {
+            self.kept.iter_mut().zip(block.kept).for_each(|(all, more)| all.append(more));
+        }
         if let Layout::Sparse { row_ends, columns } = block.layout {
             let before = self.columns.len();
             self.row_starts.extend(row_ends.iter().map(|end| before + end));
@@ -165,6 +172,11 @@ impl Gather {
         }
         self.values.append(block.values);
         Ok(())
+    }
+
+    /// The columns that travel beside the matrix.
+    pub(crate) fn take_kept(&mut self) -> Vec<Labels> {
+        std::mem::take(&mut self.kept)
     }
 
     /// The matrix and its labels; labels that not every row has are dropped.
@@ -263,7 +275,13 @@ mod tests {
         let error = all.add(dense(3, &[1.0, 2.0, 3.0]), &Stated::default(), "b", 0).unwrap_err();
         assert!(error.to_string().starts_with("b: 3 columns, but the parts before it have 2"));
         let layout = Layout::Sparse { row_ends: vec![1], columns: vec![0] };
-        let sparse = RowBlock { layout, values: Values::F64(vec![1.0]), labels: None, narrowed: false };
+        let sparse = RowBlock {
+            layout,
+            values: Values::F64(vec![1.0]),
+            labels: None,
+            kept: Vec::new(),
+            narrowed: false,
+        };
         let error = all.add(sparse, &Stated::default(), "c", 0).unwrap_err();
         assert!(error.to_string().starts_with("c: dense and sparse parts"));
     }

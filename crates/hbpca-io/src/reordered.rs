@@ -67,7 +67,7 @@ fn reordered(block: RowBlock, positions: &[usize]) -> RowBlock {
             Layout::Sparse { row_ends: ends, columns: kept }
         }
     };
-    RowBlock { layout, values, labels: block.labels }
+    RowBlock { layout, values, labels: block.labels, kept: block.kept }
 }
 
 #[cfg(test)]
@@ -82,7 +82,12 @@ mod tests {
         assert_eq!((picked.layout, picked.values), (Layout::Dense(2), Values::F32(vec![3.0, 1.0, 6.0, 4.0])));
         // (·, 2, 3, 4), (), (5, ·, ·, 6)
         let layout = Layout::Sparse { row_ends: vec![3, 3, 5], columns: vec![1, 2, 3, 0, 3] };
-        let sparse = RowBlock { layout, values: Values::F64(vec![2.0, 3.0, 4.0, 5.0, 6.0]), labels: None };
+        let sparse = RowBlock {
+            layout,
+            values: Values::F64(vec![2.0, 3.0, 4.0, 5.0, 6.0]),
+            labels: None,
+            kept: Vec::new(),
+        };
         let picked = reordered(sparse, &[3, 1, 0]);
         assert_eq!(picked.values, Values::F64(vec![4.0, 2.0, 6.0, 5.0]));
         assert_eq!(picked.layout, Layout::Sparse { row_ends: vec![2, 2, 4], columns: vec![0, 1, 0, 2] });

@@ -29,6 +29,8 @@ pub struct Stated {
     pub n_columns: Option<usize>,
     /// The names of the columns.
     pub column_names: Option<Vec<String>>,
+    /// The names of the columns that travel beside the matrix.
+    pub kept_names: Vec<String>,
     /// How sparse columns are numbered.
     pub numbering: Numbering,
     /// Whether the reader refuses whatever is not finite as it goes.
@@ -128,6 +130,12 @@ fn refuse_options_that_do_not_fit(
     let refuse = |message: &str| Err(ReadError::option(name, message));
     if !table && options.label_column.is_some() {
         return refuse("a label column can be named for CSV, TSV and Parquet only");
+    }
+    if !table && !options.keep.is_empty() {
+        return refuse("columns can be kept of CSV, TSV and Parquet only");
+    }
+    if !table && (!options.exclude.is_empty() || options.features != crate::Features::All) {
+        return refuse("columns can be left out of CSV, TSV and Parquet only");
     }
     if !table && options.columns.is_some() {
         return refuse("columns can be chosen from CSV, TSV and Parquet only");

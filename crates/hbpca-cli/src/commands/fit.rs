@@ -6,7 +6,7 @@ use hbpca::probe::ProbeResult;
 use hbpca::{
     CancelToken, Centering, Error, Fit, FitConfig, Observer, Outcome, Preprocessing, RowChunks, Scaling,
 };
-use hbpca_io::{ByteSize, StoredModel};
+use hbpca_io::{ByteSize, Data, StoredModel};
 
 use crate::args::FitArgs;
 use crate::exit::{Exit, Failure};
@@ -30,6 +30,7 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
         solver_flags,
         checkpoints,
         model,
+        report: page,
         mut trace,
         json,
         verbosity,
@@ -71,11 +72,16 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
 
     refuse_no_variance(&fit, &about)?;
     // Files first: a reader of the table that went away must not cost the model.
-    if let Some(file) = model {
-        StoredModel::of_fit(&fit, &fit.chosen_because, limits.tol)
+    if model.is_some() || page.is_some() {
+        let stored = StoredModel::of_fit(&fit, &fit.chosen_because, limits.tol)
             .with_feature_names(about.column_names.clone())
-            .map_err(|error| Failure::refused(&error, &about.name))?
-            .write(file)?;
+            .map_err(|error| Failure::refused(&error, &about.name))?;
+        model.map_or(Ok(()), |file| stored.write(file))?;
+        if let Some(page) = page {
+            let name = args.output.as_ref().map(|path| path.display().to_string());
+            let data = about.data.as_ref().map(|data| (about.name.as_str(), data));
+            page.write(&stored, name, data, args.data.label_column.as_deref())?;
+        }
     }
     trace.map_or(Ok(()), Trace::finish)?;
     if json {
@@ -122,6 +128,8 @@ struct About {
     nnz: usize,
     column_names: Option<Vec<String>>,
     read_seconds: f64,
+    /// The data where it is in memory.
+    data: Option<Data>,
     stream: Option<json::StreamObject>,
 }
 
@@ -156,8 +164,9 @@ fn in_memory(
         storage: storage(kind, matrix.is_sparse(), matrix.nnz()),
         nnz: matrix.nnz(),
         name: loaded.name,
-        column_names: loaded.data.column_names,
+        column_names: loaded.data.column_names.clone(),
         read_seconds: loaded.seconds,
+        data: Some(loaded.data),
         stream: None,
     };
     Ok((fit, about))
@@ -200,6 +209,7 @@ fn from_disk(
         name,
         column_names,
         read_seconds: 0.0,
+        data: None,
         stream: Some(json::StreamObject::new(&fit, &plan, memory)),
     };
     Ok((fit, about))
@@ -208,7 +218,7 @@ fn from_disk(
 /// What a person reads.
 fn report(fit: &Fit, about: &About) -> String {
     let (model, certificate, chosen_because) = (&fit.model, &fit.certificate, &fit.chosen_because);
-    let says_status = (0..model.n_components()).any(|i| !certainty::status(certificate, i).is_empty());
+    let says_status = (0..model.n_components()).any(|i| !certificate.status_in_words(i).is_empty());
     let mut columns = vec![
         ("component", Side::Right),
         ("eigenvalue", Side::Right),
@@ -229,8 +239,8 @@ fn report(fit: &Fit, about: &About) -> String {
             number::small(certificate.residuals[i]),
             number::percent(*ratio),
             number::percent(cumulative),
-            certainty::angle(certificate, i),
-            certainty::status(certificate, i).to_owned(),
+            certificate.angle_in_words(i),
+            certificate.status_in_words(i).to_owned(),
         ]);
     }
     let summary = model.summary();

@@ -15,7 +15,7 @@ pub fn run(args: &InverseArgs) -> Result<Exit, Failure> {
     let model = plan::open_model(&args.model)?.model;
     let mut source = Source::find(&args.scores)?;
     source.for_scores(model.n_components());
-    let output = TableOutput::begin(&args.output)?;
+    let output = TableOutput::begin(&args.output, args.output_format.output_format)?;
     let loaded = source.read(Verbosity::from(&args.verbosity))?;
     let refused = |error| Failure::refused(&error, &loaded.name);
     let (scores, k, d) = (&loaded.data.matrix, model.n_components(), model.n_features());
@@ -26,7 +26,7 @@ pub fn run(args: &InverseArgs) -> Result<Exit, Failure> {
     let rows = Dense::new(rows, scores.n_rows(), d).map_err(refused)?;
     let numbered = || (0..d).map(|j| format!("column_{j}")).collect();
     let names = model.feature_names().map_or_else(numbered, <[String]>::to_vec);
-    output.write(&rows.into(), names, loaded.data.labels)?;
+    output.write(&rows.into(), names, loaded.data.labels, Vec::new())?;
     Ok(Exit::Success)
 }
 

@@ -10,10 +10,11 @@ use crate::{output, plan};
 
 /// Draws a plot.
 pub fn plot(args: &PlotArgs) -> Result<Exit, Failure> {
-    Files::default().reads("what is plotted", [&args.input]).writes("--output", [&args.output]).check()?;
+    let read = Files::default().reads("what is plotted", [&args.input]).reads("data", &args.data);
+    read.writes("--output", [&args.output]).check()?;
     // Begun and given up: an output that cannot be written is found before any work.
     drop(plan::create(&args.output)?);
-    args.run(|path| plan::open_model(path).map(|stored| stored.model))?;
+    args.run()?;
     Ok(Exit::Success)
 }
 

@@ -16,13 +16,16 @@ pub fn run(args: &TransformArgs) -> Result<Exit, Failure> {
     let model = plan::open_model(&args.model)?.model;
     let mut source = Source::find(&args.data)?;
     source.for_model(&model);
-    let output = TableOutput::begin(&args.output)?;
+    if let Some(columns) = &args.keep {
+        source.keep(columns);
+    }
+    let output = TableOutput::begin(&args.output, args.output_format.output_format)?;
     let loaded = source.read(Verbosity::from(&args.verbosity))?;
     let (matrix, whitening) = (&loaded.data.matrix, (&args.whiten).into());
     let refused = |error| Failure::refused(&error, &loaded.name);
     let scores = model.transform(matrix, whitening).map_err(refused)?;
     let k = model.n_components();
     let scores = Dense::new(scores, matrix.n_rows(), k).map_err(refused)?;
-    output.write(&scores.into(), score_names(k), loaded.data.labels)?;
+    output.write(&scores.into(), score_names(k), loaded.data.labels, loaded.data.kept)?;
     Ok(Exit::Success)
 }

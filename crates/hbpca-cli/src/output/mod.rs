@@ -3,6 +3,8 @@
 pub mod certainty;
 pub mod checkpoint_writer;
 pub mod json;
+pub mod loadings;
+pub mod model_page;
 pub mod number;
 pub mod page;
 pub mod progress;

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::args::{FitArgs, HowMany, MomentumArg, PrecisionArg, StepSize};
 use crate::exit::Failure;
+use crate::output::model_page::ModelPage;
 use crate::output::number;
 use crate::output::say::Verbosity;
 use crate::output::trace::Trace;
@@ -28,6 +29,8 @@ pub struct FitPlan {
     pub checkpoints: CheckpointFiles,
     /// Where the model goes.
     pub model: Option<OutputFile>,
+    /// Where the page about the fit goes.
+    pub report: Option<ModelPage>,
     /// Where the history goes.
     pub trace: Option<Trace>,
     /// Whether JSON is printed.
@@ -62,6 +65,7 @@ impl FitPlan {
             start_names,
             checkpoints: CheckpointFiles::new(args)?,
             model: args.output.as_deref().map(create).transpose()?,
+            report: args.report.as_deref().map(ModelPage::begin).transpose()?,
             trace: args.trace.as_deref().map(Trace::create).transpose()?,
             json: args.json,
             verbosity: (&args.verbosity).into(),

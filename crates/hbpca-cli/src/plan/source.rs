@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use hbpca::{FitConfig, Matrix, Model};
-use hbpca_io::{ByteSize, ColumnRef, Data, Input, NamesToMatch, Place, Precision, ReadOptions};
+use hbpca_io::{ByteSize, ColumnRef, Data, Features, Input, NamesToMatch, Place, Precision, ReadOptions};
 
 use crate::args::DataArgs;
 use crate::exit::Failure;
@@ -40,7 +40,9 @@ impl Source {
         let options = ReadOptions {
             format: args.format,
             label_column: args.label_column.as_deref().map(ColumnRef::parse),
-            columns: args.columns.as_ref().map(|names| names.iter().map(|x| ColumnRef::parse(x)).collect()),
+            columns: args.columns.as_deref().map(ColumnRef::parse_list),
+            exclude: args.exclude.as_deref().map_or_else(Vec::new, ColumnRef::parse_list),
+            features: if args.numeric { Features::Numeric } else { Features::All },
             n_columns: args.n_columns,
             ..args.table.options()
         };
@@ -80,6 +82,11 @@ impl Source {
     /// Takes the scores of `k` components, by name where they have those that `transform` gives them.
     pub fn for_scores(&mut self, k: usize) {
         self.options.match_names = Some(NamesToMatch::of_scores(k));
+    }
+
+    /// Reads these columns too, as they are.
+    pub fn keep(&mut self, columns: &str) {
+        self.options.keep = ColumnRef::parse_list(columns);
     }
 
     /// The input and the options, for commands that read it themselves.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::parse::truth;
 use crate::{Format, NumberStyle};
 
 /// Lines looked at to find the delimiter.
@@ -137,9 +138,9 @@ impl Dialect {
         fields
     }
 
-    /// Whether the whole field is a finite number.
+    /// Whether the whole field is a finite number, or true or false.
     pub(crate) fn is_number(self, field: &[u8]) -> bool {
-        self.numbers.number(field).is_some()
+        self.numbers.number(field).is_some() || truth(field).is_some()
     }
 }
 

@@ -59,11 +59,16 @@ impl<'a> FirstLines<'a> {
 
     /// Whether the first line has a name that was asked for, or all names of a model or of the first part.
     fn has_names_asked_for(&self, options: &ReadOptions) -> bool {
-        let asked = options.label_column.iter().chain(options.columns.iter().flatten());
+        let asked = options
+            .label_column
+            .iter()
+            .chain(options.columns.iter().flatten())
+            .chain(&options.keep)
+            .chain(&options.exclude);
         let names: Vec<&[u8]> = asked
             .filter_map(|column| match column {
                 ColumnRef::Name(name) => Some(name.as_bytes()),
-                ColumnRef::Index(_) => None,
+                ColumnRef::Index(_) | ColumnRef::Range(..) => None,
             })
             .collect();
         if self.first.iter().any(|field| names.contains(&field.as_ref())) {
@@ -73,6 +78,14 @@ impl<'a> FirstLines<'a> {
             let found: std::collections::HashSet<&[u8]> = self.first.iter().map(AsRef::as_ref).collect();
             wanted.names.iter().all(|name| found.contains(name.as_bytes()))
         })
+    }
+
+    /// Whether a field of column j in these lines, from line number `from` on, is neither a number nor missing.
+    pub(super) fn is_text(&self, j: usize, from: usize) -> bool {
+        let lines = std::iter::once(self.first).chain(&self.others).skip(from);
+        let is_text =
+            |field: &[u8]| !field.is_empty() && !is_missing(field) && !self.dialect.is_number(field);
+        lines.filter_map(|fields| fields.get(j)).any(|field| is_text(field))
     }
 
     /// Whether the lines below are numbers of another kind.
@@ -135,8 +148,9 @@ fn numbered(fields: &Fields<'_>) -> Option<Numbered> {
     numbers.windows(2).all(|pair| pair[1] == pair[0] + 1).then_some(Numbered::InTurn)
 }
 
-fn is_missing(field: &[u8]) -> bool {
-    [&b"na"[..], b"nan", b"null", b"none", b"?", b"inf", b"-inf"]
+/// A field that stands for no value.
+pub(super) fn is_missing(field: &[u8]) -> bool {
+    [&b"na"[..], b"n/a", b"nan", b"null", b"none", b"?", b"inf", b"-inf"]
         .contains(&field.to_ascii_lowercase().as_slice())
 }
 

@@ -8,8 +8,10 @@ mod dialect;
 mod header;
 mod parse;
 mod plain;
+mod survey;
 mod write;
 
+pub(crate) use survey::survey;
 pub(crate) use write::CsvSink;
 
 use dialect::{Dialect, records};
@@ -21,7 +23,7 @@ use crate::input::Opened;
 use crate::roles::{Role, Table, roles, text_column};
 use crate::source::{RowSource, Stated};
 use crate::text::TextChunks;
-use crate::{Precision, ReadError, ReadOptions};
+use crate::{Features, Precision, ReadError, ReadOptions};
 
 /// The rows of a delimited text.
 pub(crate) struct CsvSource {
@@ -34,8 +36,22 @@ pub(crate) struct CsvSource {
     met_doubles: bool,
 }
 
-impl CsvSource {
-    pub(crate) fn open(opened: Opened, options: &ReadOptions) -> Result<Self, ReadError> {
+/// A delimited text whose first lines were looked at; what comes next are rows.
+struct Begun {
+    name: String,
+    text: TextChunks,
+    dialect: Dialect,
+    names: Option<Vec<String>>,
+    n_columns: usize,
+    /// Whether the first column is an index.
+    has_index: bool,
+    /// Whether the first rows show text in a column; empty where nobody asks.
+    is_text: Vec<bool>,
+    first_row: Vec<u8>,
+}
+
+impl Begun {
+    fn new(opened: Opened, options: &ReadOptions) -> Result<Self, ReadError> {
         let name = opened.name;
         let mut text = TextChunks::new(&name, opened.stream, opened.size);
         text.respect_quotes();
@@ -62,25 +78,42 @@ impl CsvSource {
             None
         };
         let has_index = names.as_ref().is_some_and(|names| has_index(names, options));
-        let index: &[usize] = if has_index { &[0] } else { &[] };
-        let table = Table { file: &name, names: names.as_deref(), n_columns: fields.len(), index };
-        let (roles, note) = roles(&table, options)?;
-        let left_out = has_index.then(|| {
-            format!("{name}: the first column has no name and is left out as an index; --columns 0,… takes it in by its number")
-        });
-        let notes = left_out.into_iter().chain(note).collect();
-        let plan = Plan::new(dialect, roles, names.clone());
+        let is_text = match options.features {
+            Features::All => Vec::new(),
+            Features::Numeric => {
+                (0..fields.len()).map(|j| lines.is_text(j, usize::from(has_header))).collect()
+            }
+        };
         let skipped = if has_header {
             let end = first_at + first.len();
             head[end..].iter().position(|&byte| byte == b'\n').map_or(head.len(), |k| end + k + 1)
         } else {
             first_at
         };
-        match records(&head[skipped..]).next() {
-            None => return Err(ReadError::malformed(&name, "there is a header, but there are no rows")),
-            Some((_, line)) => refuse_text_columns(&name, &plan, line)?,
-        }
+        let Some((_, line)) = records(&head[skipped..]).next() else {
+            return Err(ReadError::malformed(&name, "there is a header, but there are no rows"));
+        };
+        let (n_columns, first_row) = (fields.len(), line.to_vec());
         text.skip(skipped);
+        Ok(Self { name, text, dialect, names, n_columns, has_index, is_text, first_row })
+    }
+}
+
+impl CsvSource {
+    pub(crate) fn open(opened: Opened, options: &ReadOptions) -> Result<Self, ReadError> {
+        let begun = Begun::new(opened, options)?;
+        let Begun { name, text, dialect, names, n_columns, has_index, is_text, first_row } = begun;
+        let index: &[usize] = if has_index { &[0] } else { &[] };
+        let is_text = |j: usize| is_text.get(j).copied().unwrap_or(false);
+        let table = Table { file: &name, names: names.as_deref(), n_columns, index, is_text: &is_text };
+        let kept = table.kept(options)?;
+        let (roles, note) = roles(&table, options)?;
+        let left_out = has_index.then(|| {
+            format!("{name}: the first column has no name and is left out as an index; --columns 0,… takes it in by its number")
+        });
+        let notes = left_out.into_iter().chain(note).collect();
+        let plan = Plan::new(dialect, roles, names.clone(), kept);
+        refuse_text_columns(&name, &plan, &first_row)?;
         let column_names = names.map(|names| plan.chosen_names(&names));
         Ok(Self { text, plan, precision: options.precision, column_names, notes, met_doubles: false })
     }
@@ -96,6 +129,7 @@ impl RowSource for CsvSource {
         Stated {
             n_columns: Some(self.plan.n_values()),
             column_names: self.column_names.clone(),
+            kept_names: self.plan.kept_names(),
             // Rounded to single precision, a finite number may become infinite.
             finite: self.precision != Precision::F32,
             ..Stated::default()

@@ -190,6 +190,7 @@ impl Rows {
             layout: Layout::Sparse { row_ends: self.row_ends, columns: self.columns },
             values: Values::from_text(self.values, self.precision),
             labels: Some(self.labels),
+            kept: Vec::new(),
             narrowed: self.narrowed,
         }
     }

@@ -56,7 +56,12 @@ pub fn on_disk(input: &Input, options: &ReadOptions) -> Result<Storage, ReadErro
     let Some(parts) = input.files()? else {
         return Ok(Storage::Whole { reason: "a stream can be read only once".into(), least_memory: None });
     };
-    let chosen = options.label_column.is_some() || options.columns.is_some() || options.n_columns.is_some();
+    let chosen = options.label_column.is_some()
+        || options.columns.is_some()
+        || options.n_columns.is_some()
+        || !options.keep.is_empty()
+        || !options.exclude.is_empty()
+        || options.features != crate::Features::All;
     if chosen || options.precision != Precision::Auto {
         return whole("columns or a type of number are chosen while reading", &parts, 1.0);
     }

@@ -1,10 +1,12 @@
 //! The result: components, variances, and the maps between data and scores.
 
+mod distances;
 mod likelihood;
 mod null;
 mod projection;
 mod transform;
 
+pub use distances::Distances;
 pub use likelihood::ProbabilisticPca;
 pub use projection::Projection;
 pub use transform::Whitening;
