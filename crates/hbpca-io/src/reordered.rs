@@ -67,7 +67,7 @@ fn reordered(block: RowBlock, positions: &[usize]) -> RowBlock {
             Layout::Sparse { row_ends: ends, columns: kept }
         }
     };
-    RowBlock { layout, values, labels: block.labels, kept: block.kept }
+    RowBlock { layout, values, labels: block.labels, kept: block.kept, narrowed: block.narrowed }
 }
 
 #[cfg(test)]
