@@ -66,7 +66,7 @@ pub fn read<'py>(
         },
         numbers: NumberStyle { decimal, thousands },
         encoding: encoding.map(named_encoding).transpose()?,
-        match_names: None,
+        ..ReadOptions::default()
     };
     let data = py.detach(|| hbpca_io::read(Input::path(path), &options))?;
     let dict = PyDict::new(py);
