@@ -28,6 +28,16 @@ impl Fitted {
             || fit.solver.finds_many();
         Self { stored: StoredModel::of_fit(fit, &fit.chosen_because, tol), gap_is_known }
     }
+
+    /// A file of a model needs something to hold.
+    fn check_components(&self) -> Outcome<()> {
+        match self.stored.model.n_components() {
+            0 => Err(Failure::value(
+                "n_components = 0: a model without components cannot be saved, copied or sent",
+            )),
+            _ => Ok(()),
+        }
+    }
 }
 
 #[pymethods]
@@ -207,6 +217,7 @@ impl Fitted {
     // Owned, because a path is what the argument is converted into.
     #[allow(clippy::needless_pass_by_value)]
     fn save(&self, py: Python<'_>, path: PathBuf) -> Outcome<()> {
+        self.check_components()?;
         py.detach(|| Ok(self.stored.write(OutputFile::create(&path)?)?))
     }
 
@@ -220,6 +231,7 @@ impl Fitted {
 
     /// The content of a model file, for pickle.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Outcome<Bound<'py, PyBytes>> {
+        self.check_components()?;
         Ok(PyBytes::new(py, &self.stored.to_bytes().map_err(Failure::value)?))
     }
 

@@ -18,6 +18,10 @@ pub(crate) use sampler::{below, random_direction, random_filling, random_normal}
 
 use crate::Error;
 
+/// Sizes up to which a matrix is small.
+const SMALL_ENTRIES: usize = 1 << 16;
+const SMALL_COLUMNS: usize = 256;
+
 /// A storable number: `f32` or `f64`. All arithmetic is done in `f64`.
 pub trait Real:
     sealed::Sealed + Copy + Send + Sync + PartialEq + std::fmt::Debug + Default + 'static
@@ -117,6 +121,16 @@ impl Matrix<'_> {
             Self::CsrF32(x) => x.nnz() * (f32::BYTES + 4) + x.n_rows() * size_of::<usize>(),
             Self::CsrF64(x) => x.nnz() * (f64::BYTES + 4) + x.n_rows() * size_of::<usize>(),
         }
+    }
+
+    /// Whether a fit takes less time than starting threads for it: passes over so few entries take some ten microseconds each.
+    pub fn is_small(&self) -> bool {
+        self.nnz() <= SMALL_ENTRIES && self.n_cols() <= SMALL_COLUMNS
+    }
+
+    /// Threads that are worth starting for a fit. The result does not depend on them.
+    pub(crate) fn most_threads(&self) -> usize {
+        if self.is_small() { 1 } else { usize::MAX }
     }
 
     /// Whether rows are compressed.
