@@ -18,9 +18,11 @@ pub(crate) use sampler::{below, random_direction, random_filling, random_normal}
 
 use crate::Error;
 
-/// Sizes up to which a matrix is small.
+/// Sizes below which no sum over a matrix is cut into chunks.
 const SMALL_ENTRIES: usize = 1 << 16;
-const SMALL_COLUMNS: usize = 256;
+const SMALL_ROWS: usize = 1 << 11;
+/// The most columns of a small matrix.
+pub(crate) const SMALL_COLUMNS: usize = 128;
 
 /// A storable number: `f32` or `f64`. All arithmetic is done in `f64`.
 pub trait Real:
@@ -123,14 +125,9 @@ impl Matrix<'_> {
         }
     }
 
-    /// Whether a fit takes less time than starting threads for it: passes over so few entries take some ten microseconds each.
+    /// Whether a fit takes less time than starting threads for it: passes take some ten microseconds each, and nothing is cut into chunks.
     pub fn is_small(&self) -> bool {
-        self.nnz() <= SMALL_ENTRIES && self.n_cols() <= SMALL_COLUMNS
-    }
-
-    /// Threads that are worth starting for a fit. The result does not depend on them.
-    pub(crate) fn most_threads(&self) -> usize {
-        if self.is_small() { 1 } else { usize::MAX }
+        self.nnz() < SMALL_ENTRIES && self.n_rows() < SMALL_ROWS && self.n_cols() <= SMALL_COLUMNS
     }
 
     /// Whether rows are compressed.

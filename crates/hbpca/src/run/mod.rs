@@ -152,7 +152,21 @@ impl FitConfig {
 
     /// The moments of rows, on as many threads as are chosen.
     pub fn moments(&self, matrix: &Matrix<'_>, weights: Option<&[f64]>) -> Result<Moments, Error> {
-        self.on_threads(matrix.most_threads(), || Moments::of(matrix, weights))
+        self.on_threads_for(matrix, || Moments::of(matrix, weights))
+    }
+
+    /// Whether a fit of this matrix is done by the thread that asks for it: starting others would take longer.
+    fn stays_on_thread(&self, matrix: &Matrix<'_>) -> bool {
+        self.threads == 0 && matrix.is_small()
+    }
+
+    /// Runs `work` with a matrix on as many threads as are worth starting, or as were asked for.
+    fn on_threads_for<T: Send>(
+        &self,
+        matrix: &Matrix<'_>,
+        work: impl FnOnce() -> Result<T, Error> + Send,
+    ) -> Result<T, Error> {
+        if self.stays_on_thread(matrix) { work() } else { self.on_threads(usize::MAX, work) }
     }
 
     /// Runs `work` on as many threads as asked for, but at most `most`.
@@ -227,12 +241,13 @@ impl<'a> Run<'a> {
         let Self { config, weights, mut observers, cancel, checkpoints } = self;
         config.check(matrix.n_rows(), matrix.n_cols())?;
         let session = Session::new(config, checkpoints)?;
-        config.on_threads(matrix.most_threads(), || {
+        let fit = config.on_threads_for(matrix, || {
             let clock = session.clock();
             let source = InMemory::new(matrix, weights, config, &session, &cancel)?;
             observers.iter_mut().for_each(|observer| source.announce(&mut **observer));
             run_on(source, config, session, &clock, &cancel, &mut observers)
-        })
+        })?;
+        Ok(if config.stays_on_thread(matrix) { Fit { threads: 1, ..fit } } else { fit })
     }
 
     /// Fits rows that are read from disk in every pass, in at most `memory` bytes. Weights are refused.
