@@ -109,7 +109,9 @@ fn a_small_fit_stays_on_its_thread_and_has_the_same_bits() {
     for solver in SolverKind::ALL {
         let k = if solver.finds_many() { 9 } else { 1 };
         let limits = Limits { max_passes: 8.0, ..Limits::default() };
-        let fit = |threads| FitConfig { k, solver, threads, limits, epoch: 6, ..FitConfig::default() }.fit(&x).unwrap();
+        let fit = |threads| {
+            FitConfig { k, solver, threads, limits, epoch: 6, ..FitConfig::default() }.fit(&x).unwrap()
+        };
         let (alone, two) = (fit(0), fit(2));
         assert_eq!((alone.threads, two.threads), (1, 2));
         assert_eq!((alone.model, alone.certificate), (two.model, two.certificate), "{solver}");
