@@ -4,8 +4,9 @@
     python/run_tests.py [pytest arguments]
     python/run_tests.py --prepare            only makes the environments
 
-Three environments under `target/python/`: the newest scikit-learn with everything optional, the oldest one supported with the
-checks of scikit-learn and the tests of equality, and NumPy alone. Ends with pytest's closing lines, and fails if any part does.
+Three environments under `target/python/`: the newest scikit-learn with everything optional, in which scikit-learn's own test
+modules also run with its estimators replaced by those of the package; the oldest one supported with the checks of scikit-learn
+and the tests of equality; and NumPy alone. Ends with pytest's closing lines, and fails if any part does.
 Where no package index can be reached it says so and ends with 77, which `./test` counts as skipped.
 """
 
@@ -105,9 +106,13 @@ def main(arguments: list[str]) -> int:
     tests = HERE / "tests"
     shared = [tests / f"test_{name}.py" for name in ("sklearn_checks", "equality", "estimator")]
     pytest = ["-m", "pytest", "-q", "-rs"]
+    modules = [f"sklearn.decomposition.tests.test_{name}" for name in ("pca", "incremental_pca", "truncated_svd")]
+    replaced = ["-p", "sklearn_modules", "-p", "no:cacheprovider", "--pyargs", *modules]
     codes = [
         run(newest, *pytest, tests, *arguments, cwd=HOME, check=False),
         run(oldest, *pytest, *shared, *arguments, cwd=HOME, check=False),
+        # scikit-learn's own tests, with its estimators replaced.
+        run(newest, *pytest, *replaced, cwd=HOME, check=False, env={**os.environ, "PYTHONPATH": str(tests)}),
         run(bare, tests / "numpy_only.py", cwd=HOME, check=False),
     ]
     return int(any(codes))

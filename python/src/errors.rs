@@ -66,15 +66,53 @@ impl From<Failure> for PyErr {
             Failure::Core(error) => PyValueError::new_err(error.to_string()),
             Failure::Read(ReadError::Io { file, source })
             | Failure::Write(WriteError::Io { file, source }) => refused(&file, &source),
-            Failure::Read(error) => PyValueError::new_err(error.to_string()),
-            Failure::Write(error) => PyValueError::new_err(error.to_string()),
+            Failure::Read(error) => PyValueError::new_err(in_python(&error.to_string())),
+            Failure::Write(error) => PyValueError::new_err(in_python(&error.to_string())),
         }
     }
 }
 
 /// A parameter as Python spells it.
 fn keyword(name: &str) -> String {
-    if name == "k" { "n_components".into() } else { name.replace('-', "_") }
+    match name {
+        "k" => "n_components".to_owned(),
+        "memory" => "memory_limit".to_owned(),
+        "angle" => "angle_tol".to_owned(),
+        _ => name.replace('-', "_"),
+    }
+}
+
+/// A message of the readers with the command line's flags as keywords: `--header yes` is `header=True`, `--decimal ,` is `decimal=","`, and
+/// other flags lose their dashes.
+pub fn in_python(message: &str) -> String {
+    let mut parts = message.split("--");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|c: char| !(c.is_ascii_lowercase() || c == '-')).unwrap_or(part.len());
+        let (flag, rest) = part.split_at(end);
+        if flag.is_empty() || flag.starts_with('-') || !text.ends_with([' ', '(', '\'', '"', '`']) {
+            text.push_str("--");
+            text.push_str(part);
+            continue;
+        }
+        text.push_str(&keyword(flag));
+        let value = rest.strip_prefix(' ').unwrap_or_default();
+        let word = value.split([' ', ';', ')']).next().unwrap_or_default();
+        let said = match (flag, word) {
+            ("header", "yes") => "True".to_owned(),
+            ("header", "no") => "False".to_owned(),
+            (_, "," | ".") => format!("\"{word}\""),
+            _ if value.starts_with('"') && matches!(flag, "thousands" | "decimal") => String::new(),
+            _ => {
+                text.push_str(rest);
+                continue;
+            }
+        };
+        text.push('=');
+        text.push_str(&said);
+        text.push_str(&value[if said.is_empty() { 0 } else { word.len() }..]);
+    }
+    text
 }
 
 /// A singular covariance, and the way out as Python spells it.

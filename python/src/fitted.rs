@@ -28,6 +28,16 @@ impl Fitted {
             || fit.solver.finds_many();
         Self { stored: StoredModel::of_fit(fit, &fit.chosen_because, tol), gap_is_known }
     }
+
+    /// A file of a model needs something to hold.
+    fn check_components(&self) -> Outcome<()> {
+        match self.stored.model.n_components() {
+            0 => Err(Failure::value(
+                "n_components = 0: a model without components cannot be saved, copied or sent",
+            )),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Fitted {
@@ -221,6 +231,7 @@ impl Fitted {
     #[allow(clippy::needless_pass_by_value)]
     #[pyo3(signature = (path, feature_names=None))]
     fn save(&self, py: Python<'_>, path: PathBuf, feature_names: Option<Vec<String>>) -> Outcome<()> {
+        self.check_components()?;
         py.detach(|| {
             let named = self.stored.clone().with_feature_names(feature_names)?;
             Ok(named.write(OutputFile::create(&path)?)?)
@@ -237,6 +248,7 @@ impl Fitted {
 
     /// The content of a model file, for pickle.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Outcome<Bound<'py, PyBytes>> {
+        self.check_components()?;
         Ok(PyBytes::new(py, &self.stored.to_bytes().map_err(Failure::value)?))
     }
 

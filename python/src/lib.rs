@@ -36,7 +36,7 @@ mod _hbpca {
     #[pymodule_export]
     use super::run::fit;
     #[pymodule_export]
-    use super::scores::{inverse_transform, transform};
+    use super::scores::{column_variances, inverse_transform, transform};
 
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");

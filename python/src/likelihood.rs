@@ -17,11 +17,18 @@ pub struct Gaussian<'py> {
     variances: PyReadonlyArray1<'py, f64>,
     /// Mean of the variances left out.
     noise: f64,
+    /// Whether scores are whitened.
+    whiten: bool,
 }
 
 impl Gaussian<'_> {
     fn model(&self) -> Outcome<ProbabilisticPca<'_>> {
-        Ok(ProbabilisticPca::new(self.maps.projection()?, contiguous(&self.variances)?, self.noise)?)
+        let (projection, variances) = (self.maps.projection()?, contiguous(&self.variances)?);
+        Ok(if self.whiten {
+            ProbabilisticPca::whitening(projection, variances, self.noise)?
+        } else {
+            ProbabilisticPca::new(projection, variances, self.noise)?
+        })
     }
 }
 
@@ -31,7 +38,7 @@ impl Gaussian<'_> {
 #[allow(clippy::needless_pass_by_value)]
 pub fn covariance<'py>(py: Python<'py>, gaussian: Gaussian<'py>) -> Outcome<Bound<'py, PyAny>> {
     let model = gaussian.model()?;
-    table(py, py.detach(|| model.covariance()), model.n_features())
+    table(py, py.detach(|| model.covariance()), model.n_features(), model.n_features())
 }
 
 /// The inverse of its covariance.
@@ -40,7 +47,7 @@ pub fn covariance<'py>(py: Python<'py>, gaussian: Gaussian<'py>) -> Outcome<Boun
 #[allow(clippy::needless_pass_by_value)]
 pub fn precision<'py>(py: Python<'py>, gaussian: Gaussian<'py>) -> Outcome<Bound<'py, PyAny>> {
     let model = gaussian.model()?;
-    table(py, py.detach(|| model.precision())?, model.n_features())
+    table(py, py.detach(|| model.precision())?, model.n_features(), model.n_features())
 }
 
 /// The logarithm of the density of each row; −∞, with a warning to the caller's caller, where there is none.

@@ -28,6 +28,18 @@ impl Moments {
         self.0.n_rows()
     }
 
+    /// Whether there is room for the scatter of so many columns.
+    #[staticmethod]
+    fn has_room_for(columns: usize) -> bool {
+        Core::has_room_for(columns)
+    }
+
+    /// Variances of the columns, with denominator n.
+    #[getter]
+    fn variances<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_vec(py, self.0.variances())
+    }
+
     /// Those of `before`, if any, and of the given rows together.
     #[staticmethod]
     #[pyo3(signature = (before, rows, settings, weights=None))]
@@ -54,11 +66,9 @@ impl Moments {
     #[pyo3(signature = (settings, n_components=None))]
     fn fit(&self, py: Python<'_>, settings: Settings<'_>, n_components: Option<Wanted>) -> Outcome<Fitted> {
         let mut config = FitConfig { solver: SolverKind::Covariance, ..settings.config()? };
-        ask(&mut config, n_components, self.0.n_rows(), self.0.n_cols());
-        let mut fit = py.detach(|| config.fit_moments(&self.0))?;
-        if n_components.is_none() {
-            fit = fit.without_null_components();
-        }
+        let shape = (self.0.n_rows(), self.0.n_cols());
+        let kept = ask(&mut config, n_components.as_ref(), settings.svd_solver(), shape)?;
+        let fit = kept.of(py.detach(|| config.fit_moments(&self.0))?);
         Ok(Fitted::of_fit(&fit, config.limits.tol))
     }
 

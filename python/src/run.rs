@@ -55,13 +55,10 @@ pub fn fit(
             (Data::InMemory { matrix: &matrix, weights }, (matrix.n_rows(), matrix.n_cols()))
         }
     };
-    ask(&mut config, n_components, shape.0, shape.1);
-    let snapshots = snapshots.then(|| Snapshots::new(&config, shape, n_components.is_none()));
+    let kept = ask(&mut config, n_components.as_ref(), settings.svd_solver(), shape)?;
+    let snapshots = snapshots.then(|| Snapshots::new(&config, shape, kept));
     let run = Run { data, callback: callback.as_ref() };
-    let mut fit = run.fit(py, &config, snapshots)?;
-    if n_components.is_none() {
-        fit = fit.without_null_components();
-    }
+    let fit = kept.of(run.fit(py, &config, snapshots)?);
     Fitted::of_fit(&fit, config.limits.tol).named(names)
 }
 
@@ -87,6 +84,10 @@ enum Data<'a> {
 }
 
 impl Data<'_> {
+    fn is_small(&self) -> bool {
+        matches!(self, Self::InMemory { matrix, .. } if matrix.is_small())
+    }
+
     fn fit(
         self,
         config: &FitConfig,
@@ -113,6 +114,10 @@ impl Run<'_> {
     fn fit(self, py: Python<'_>, config: &FitConfig, snapshots: Option<Snapshots<'_>>) -> Outcome<Fit> {
         let Self { data, callback } = self;
         let cancel = CancelToken::default();
+        if callback.is_none() && data.is_small() {
+            // Over before a thread has started, or a signal is looked for.
+            return py.detach(|| data.fit(config, &cancel, &mut []));
+        }
         py.detach(|| {
             thread::scope(|scope| {
                 let (to_caller, news) = channel();

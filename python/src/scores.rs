@@ -1,6 +1,6 @@
 //! Data to scores and back, for components that live in NumPy arrays.
 
-use hbpca::{Matrix, Projection, Real};
+use hbpca::{ColumnStatistics, Matrix, Projection, Real};
 use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
@@ -56,7 +56,7 @@ fn scores_of_rows<'py, T: Real + Element>(
     if !scores.iter().all(|score| score.to_f64().is_finite()) {
         rows.matrix(FiniteCheck::Now)?;
     }
-    table(py, scores, projection.n_components())
+    table(py, scores, matrix.n_rows(), projection.n_components())
 }
 
 /// Scores in either precision.
@@ -89,17 +89,31 @@ fn rows_of_scores<'py, T: Real + Element>(
     maps: &Maps<'py>,
 ) -> Outcome<Bound<'py, PyAny>> {
     let projection = maps.projection()?;
-    let (_, k) = scores.as_array().dim();
+    let (n, k) = scores.as_array().dim();
     if k != projection.n_components() {
         return Err(hbpca::Error::shape("scores of each row", projection.n_components(), k).into());
     }
     let scores = scores.as_slice().map_err(|error| Failure::Python(error.into()))?;
-    let rows = py.detach(|| projection.inverse_transform_to(scores))?;
-    table(py, rows, projection.n_features())
+    let rows = py.detach(|| projection.inverse_transform_rows(scores, n))?;
+    table(py, rows, n, projection.n_features())
 }
 
-/// An array of rows of `columns` values.
-pub fn table<T: Element>(py: Python<'_>, values: Vec<T>, columns: usize) -> Outcome<Bound<'_, PyAny>> {
-    let rows = values.len() / columns;
+/// Variances of the columns, with denominator n.
+#[pyfunction]
+// Owned, because this type is what the argument is converted into.
+#[allow(clippy::needless_pass_by_value)]
+pub fn column_variances<'py>(py: Python<'py>, rows: Input<'py>) -> Outcome<Bound<'py, PyArray1<f64>>> {
+    let matrix = rows.matrix(FiniteCheck::Later)?;
+    let statistics = py.detach(|| ColumnStatistics::new(&matrix))?;
+    Ok(PyArray1::from_vec(py, statistics.variance()))
+}
+
+/// An array of so many rows and columns.
+pub fn table<T: Element>(
+    py: Python<'_>,
+    values: Vec<T>,
+    rows: usize,
+    columns: usize,
+) -> Outcome<Bound<'_, PyAny>> {
     Ok(PyArray1::from_vec(py, values).reshape([rows, columns])?.into_any())
 }

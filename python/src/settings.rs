@@ -1,6 +1,6 @@
 //! Keywords as a [`FitConfig`]. What is not given keeps the core's default: none is repeated here.
 
-use hbpca::{Batch, Block, Centering, FitConfig, MomentumChoice, Preprocessing, Scaling};
+use hbpca::{Accuracy, Batch, Block, Centering, FitConfig, MomentumChoice, Preprocessing, Scaling};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 
@@ -10,9 +10,11 @@ use crate::errors::{Failure, Outcome};
 #[derive(FromPyObject)]
 pub struct Settings<'py> {
     solver: Option<String>,
+    svd_solver: Option<String>,
     center: bool,
     scale: Option<String>,
     tol: Option<f64>,
+    to_rounding: bool,
     angle_tol: Option<f64>,
     certify: Option<f64>,
     max_passes: Option<f64>,
@@ -55,6 +57,9 @@ impl Settings<'_> {
         let set = |slot: &mut f64, given: Option<f64>| *slot = given.unwrap_or(*slot);
         config.eta = self.eta;
         set(&mut config.limits.tol, self.tol);
+        if self.to_rounding {
+            config.limits.accuracy = Accuracy::Rounding;
+        }
         set(&mut config.limits.max_passes, self.max_passes);
         set(&mut config.limits.max_seconds, self.max_seconds);
         config.limits.angle = self.angle_tol;
@@ -64,6 +69,11 @@ impl Settings<'_> {
         config.threads = self.threads.unwrap_or(config.threads);
         config.start = self.start.as_ref().map(first_iterate).transpose()?;
         Ok(config)
+    }
+
+    /// scikit-learn's argument, where it asks for anything.
+    pub fn svd_solver(&self) -> Option<&str> {
+        self.svd_solver.as_deref()
     }
 
     fn preprocessing(&self) -> Outcome<Preprocessing> {

@@ -2,6 +2,7 @@
 
 use hbpca::{Block, Certificate, Error, Fit, FitConfig, Model, Record, RowMap, SolverKind, Summary};
 
+use crate::components::Kept;
 use crate::fitted::Fitted;
 
 /// Puts models together; learns what it needs as the run goes on.
@@ -9,16 +10,16 @@ pub struct Snapshots<'a> {
     config: &'a FitConfig,
     /// Rows and columns of the data.
     shape: (usize, usize),
-    all_components: bool,
+    kept: Kept,
     rows: Option<(RowMap, f64)>,
     solver: SolverKind,
     history: Vec<Record>,
 }
 
 impl<'a> Snapshots<'a> {
-    /// Of a fit with these choices; `all_components` for one that was given no number of them.
-    pub fn new(config: &'a FitConfig, shape: (usize, usize), all_components: bool) -> Self {
-        Self { config, shape, all_components, rows: None, solver: config.solver, history: Vec::new() }
+    /// Of a fit with these choices.
+    pub fn new(config: &'a FitConfig, shape: (usize, usize), kept: Kept) -> Self {
+        Self { config, shape, kept, rows: None, solver: config.solver, history: Vec::new() }
     }
 
     /// How rows are prepared, and their weight.
@@ -55,7 +56,6 @@ impl<'a> Snapshots<'a> {
         };
         let model = Model::new(&vectors, summary, map)?;
         let fit = Fit::at_iterate(model, certificate, self.solver, self.history.clone(), self.config);
-        let fit = if self.all_components { fit.without_null_components() } else { fit };
-        Ok(Some(Fitted::of_fit(&fit, self.config.limits.tol)))
+        Ok(Some(Fitted::of_fit(&self.kept.of(fit), self.config.limits.tol)))
     }
 }

@@ -86,7 +86,7 @@ def test_fit_transform_inverse(shape, rank, whiten, dtype, seed):
     assert ours.inverse_transform(scores.astype(dtype)).dtype == dtype
     np.testing.assert_allclose(ours.inverse_transform(scores.astype(dtype)), back, rtol=0, atol=tolerance)
 
-    # Whitening changes the scores, not the model of the data. With C⁻¹ = σ⁻²(I − UUᵀ) + U diag(1/v) Uᵀ, angles δ of the
+    # With C⁻¹ = σ⁻²(I − UUᵀ) + U diag(1/v) Uᵀ, angles δ of the
     # components and errors ρ of the variances change the mean of aᵀC⁻¹a by at most 2√k·δ·E‖a‖²/σ² + dρ/σ², and ln det C by
     # dρ/σ².
     plain = Reference(k, svd_solver="full").fit(exact)
@@ -94,7 +94,7 @@ def test_fit_transform_inverse(shape, rank, whiten, dtype, seed):
     rounding = 4 * np.finfo(dtype).eps * total + 2 * ours.certificate_.residuals.max()
     angle = angle_tolerance(ours, reference, dtype).max()
     tolerance = (2 * np.sqrt(k) * angle * total + 2 * shape[1] * rounding) / noise
-    assert abs(ours.score(X) - plain.score(exact)) <= tolerance < 0.1
+    assert abs(PCA(k).fit(X).score(X) - plain.score(exact)) <= tolerance < 0.1
 
 
 @pytest.mark.parametrize("shape", [(200, 20), (30, 60)])
@@ -107,8 +107,10 @@ def test_gaussian_model(shape):
     np.testing.assert_allclose(ours.get_precision() @ ours.get_covariance(), np.eye(shape[1]), atol=1e-8)
     np.testing.assert_allclose(ours.score_samples(X), reference.score_samples(X), rtol=1e-7)
     np.testing.assert_allclose(ours.score(X), reference.score(X), rtol=1e-8)
-    # Whitening changes the scores, not the model of the data.
-    np.testing.assert_allclose(PCA(6, whiten=True).fit(X).score(X), reference.score(X), rtol=1e-8)
+    # scikit-learn's model of whitened data, v(v − σ²) + σ² along each component.
+    ours, reference = PCA(6, whiten=True, tol=1e-12).fit(X), Reference(6, whiten=True, svd_solver="full").fit(X)
+    np.testing.assert_allclose(ours.get_covariance(), reference.get_covariance(), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(ours.score(X), reference.score(X), rtol=1e-7)
 
 
 def test_all_components_of_data_with_full_rank():
@@ -120,11 +122,14 @@ def test_all_components_of_data_with_full_rank():
     np.testing.assert_allclose(ours.inverse_transform(ours.transform(X)), X, atol=1e-12 * np.abs(X).max())
 
 
-def test_all_components_are_those_with_variance():
-    # scikit-learn returns 20 vectors here, the last 15 of them directions of rounding noise.
+def test_all_components_include_those_without_variance():
+    # The last 15 of 20 vectors are directions of rounding noise, and the certificate says so.
     ours = PCA().fit(with_spectrum(20, 60, 5))
-    assert ours.n_components_ == 5
-    assert PCA().fit(np.ones((5, 3))).n_components_ == 1
+    assert ours.components_.shape == (20, 60)
+    assert ours.certificate_.status == ("converged",) * 5 + ("no-variance",) * 15
+    assert (ours.explained_variance_ >= 0).all() and ours.noise_variance_ == 0
+    np.testing.assert_allclose(ours.components_ @ ours.components_.T, np.eye(20), atol=1e-12)
+    assert PCA().fit(np.ones((5, 3))).n_components_ == 3
 
 
 @pytest.mark.parametrize("share", [0.3, 0.9, 0.999])

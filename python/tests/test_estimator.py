@@ -119,8 +119,17 @@ def test_generators_draw_seeds(X):
 @pytest.mark.parametrize(
     "params, text",
     [
-        ({"n_components": "mle"}, '"mle" is not supported'),
-        ({"n_components": 0}, "from 1 to 9 components"),
+        ({"n_components": "most"}, '"mle" or None for all'),
+        (
+            {"n_components": 10, "svd_solver": "full"},
+            r"must be between 0 and min\(n_samples, n_features\)=9 with svd_solver='full'",
+        ),
+        ({"n_components": "mle", "svd_solver": "arpack"}, "cannot be a string with svd_solver='arpack'"),
+        ({"svd_solver": "lapack"}, "choose one of auto, full"),
+        ({"svd_solver": "full", "solver": "krylov"}, "give one"),
+        ({"iterated_power": -1}, "iterated_power = -1"),
+        ({"n_oversamples": 0}, "n_oversamples = 0"),
+        ({"power_iteration_normalizer": "SVD"}, "choose one of auto, QR"),
         ({"n_components": 10}, "n_components = 10: 80 rows × 9 columns have from 1 to 9 components"),
         ({"n_components": 1.5}, "share of the variance"),
         ({"n_components": -1}, "share of the variance"),

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import hbpca
+import hbpca._pca
+import hbpca.theory
 
 PYTHON = Path(__file__).resolve().parents[1]
 GUIDE = PYTHON.parent / "docs" / "guide" / "python.md"

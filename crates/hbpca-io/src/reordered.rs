@@ -87,6 +87,7 @@ mod tests {
             values: Values::F64(vec![2.0, 3.0, 4.0, 5.0, 6.0]),
             labels: None,
             kept: Vec::new(),
+            narrowed: false,
         };
         let picked = reordered(sparse, &[3, 1, 0]);
         assert_eq!(picked.values, Values::F64(vec![4.0, 2.0, 6.0, 5.0]));

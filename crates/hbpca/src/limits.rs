@@ -2,11 +2,24 @@
 
 use crate::Error;
 
+/// How far residuals are to fall.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Accuracy {
+    /// To the tolerance.
+    #[default]
+    Tolerance,
+    /// To the tolerance, and on for as long as rounding lets them fall: the run has then converged to rounding.
+    Rounding,
+}
+
 /// When to stop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     /// A component with a residual of at most `tol`·θᵢ counts as converged.
     pub tol: f64,
+    /// Whether that is enough.
+    pub accuracy: Accuracy,
     /// The sine of the largest angle between the components and the leading subspace that is allowed, besides, where one is given.
     pub angle: Option<f64>,
     /// No step is begun that would read more passes than this.
@@ -18,11 +31,25 @@ pub struct Limits {
 impl Default for Limits {
     /// tol = 10⁻⁶, any angle, 1000 passes, no limit on seconds.
     fn default() -> Self {
-        Self { tol: 1e-6, angle: None, max_passes: 1000.0, max_seconds: f64::INFINITY }
+        Self {
+            tol: 1e-6,
+            accuracy: Accuracy::Tolerance,
+            angle: None,
+            max_passes: 1000.0,
+            max_seconds: f64::INFINITY,
+        }
     }
 }
 
 impl Limits {
+    /// The relative residual that a solver works for: none is small enough where rounding is to decide.
+    pub fn aim(&self) -> f64 {
+        match self.accuracy {
+            Accuracy::Tolerance => self.tol,
+            Accuracy::Rounding => 0.0,
+        }
+    }
+
     /// Refuses limits under which no run makes sense.
     pub fn check(&self) -> Result<(), Error> {
         if !(self.tol >= 0.0 && self.tol < 1.0) {
@@ -67,7 +94,7 @@ mod tests {
     #[test]
     fn default_limits_are_the_documented_ones() {
         let limits = Limits::default();
-        assert_eq!(limits.angle, None);
+        assert_eq!((limits.accuracy, limits.angle), (Accuracy::Tolerance, None));
         assert_eq!((limits.tol, limits.max_passes, limits.max_seconds), (1e-6, 1000.0, f64::INFINITY));
         assert!(limits.check().is_ok());
     }

@@ -48,6 +48,16 @@ pub struct Moments {
 }
 
 impl Moments {
+    /// Variances of the columns, with denominator n.
+    pub fn variances(&self) -> Vec<f64> {
+        self.statistics.variance()
+    }
+
+    /// Whether there is room for the scatter of d columns.
+    pub fn has_room_for(d: usize) -> bool {
+        check_columns(d).is_ok()
+    }
+
     /// Of the rows of `matrix`, with a weight for each or not. Refuses NaN and infinities, and more columns than the scatter has
     /// room for.
     pub fn of(matrix: &Matrix<'_>, weights: Option<&[f64]>) -> Result<Self, Error> {

@@ -103,6 +103,26 @@ fn timeless(fit: &Fit) -> Vec<Record> {
 }
 
 #[test]
+fn a_small_fit_stays_on_its_thread_and_has_the_same_bits() {
+    let x = dense(sparse_values(300, 40, 0.6, 3), 40);
+    assert!(x.is_small());
+    for solver in SolverKind::ALL {
+        let k = if solver.finds_many() { 9 } else { 1 };
+        let limits = Limits { max_passes: 8.0, ..Limits::default() };
+        let fit = |threads| {
+            FitConfig { k, solver, threads, limits, epoch: 6, ..FitConfig::default() }.fit(&x).unwrap()
+        };
+        let (alone, two) = (fit(0), fit(2));
+        assert_eq!((alone.threads, two.threads), (1, 2));
+        assert_eq!((alone.model, alone.certificate), (two.model, two.certificate), "{solver}");
+    }
+    // Rows, columns or entries that are cut into chunks are worth threads.
+    for (n, d) in [(2048, 10), (300, 129), (600, 120)] {
+        assert!(!dense(vec![1.0; n * d], d).is_small(), "{n} × {d}");
+    }
+}
+
+#[test]
 fn whole_fits_with_every_solver_do_not_depend_on_threads() {
     let values = sparse_values(N, D, 0.6, 3);
     for x in [dense_f32(&values, D), csr(&values, D)] {

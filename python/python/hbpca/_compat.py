@@ -23,6 +23,14 @@ try:
 except ImportError:  # scikit-learn before 1.9, or none
     from hbpca._standins import CallbackSupportMixin, with_callbacks  # type: ignore[assignment]
 
+
+def sparse_tags(tags):
+    """Tags of an estimator that takes sparse data and keeps the precision of its input."""
+    tags.input_tags.sparse = True
+    tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+    return tags
+
+
 __all__ = [
     "HAVE_SKLEARN",
     "BaseEstimator",
@@ -31,6 +39,7 @@ __all__ = [
     "ConvergenceWarning",
     "TransformerMixin",
     "check_is_fitted",
+    "sparse_tags",
     "validate_data",
     "with_callbacks",
 ]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from hbpca import _hbpca
-from hbpca._pca import PCA
+
+if TYPE_CHECKING:
+    from hbpca._pca import PCA
 
 
 class Data(NamedTuple):
@@ -83,4 +85,6 @@ def read(
 
 def load(path: str | os.PathLike[str]) -> PCA:
     """A fitted `PCA` from a model file, written by `PCA.save` or by the command line."""
+    from hbpca._pca import PCA  # whose base classes take long to import
+
     return PCA._from_fitted(_hbpca.Fitted.load(path))

@@ -58,8 +58,15 @@ def file_of(X, memory_limit) -> File | None:
     return File(path, memory_limit) if same else None
 
 
+def collected(X):
+    """A lazy frame of polars as the frame it describes; anything else as it is."""
+    is_lazy = type(X).__module__.split(".")[0] == "polars" and hasattr(X, "collect")
+    return X.collect() if is_lazy else X
+
+
 def matrix_of(X):
     """Anything array-like or sparse as a two-dimensional array or CSR matrix of float32 or float64."""
+    X = collected(X)
     X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
     if X.ndim != 2:
         raise ValueError(f"X has {X.ndim} dimensions where 2 are needed: reshape it to rows and columns")

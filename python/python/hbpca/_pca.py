@@ -4,37 +4,31 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from hbpca import _display, _hbpca
-from hbpca._certificate import Certificate
+from hbpca._certified import CertifiedMixin
 from hbpca._compat import (
     HAVE_SKLEARN,
     BaseEstimator,
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
-    ConvergenceWarning,
     TransformerMixin,
     check_is_fitted,
+    sparse_tags,
     validate_data,
     with_callbacks,
 )
-from hbpca._input import file_of, rows_of
+from hbpca._files import read
+from hbpca._input import collected, file_of, rows_of
+from hbpca._maps import Gaussian, Maps, exact
+from hbpca._names import check_file_names, columns_named, loadings
 from hbpca._observers import FitTask, told_together
 from hbpca._progress import ProgressLine
 from hbpca._settings import Choices, Settings, wanted_components
-
-_ADVICE = {
-    "budget": "Raise max_passes or max_seconds, raise tol, or choose solver='auto'.",
-    "stagnated": "The rounding of the products allows no smaller residual: raise tol.",
-    "interrupted": "A callback stopped the fit; call fit with warm_start=True to go on.",
-}
-
-
-#: The sine of an angle that is not known to this is worth a warning.
-_KNOWN_ANGLE = 0.1
+from hbpca._svd_solver import OVERSAMPLES, request
 
 
 def _weights(sample_weight):
@@ -44,50 +38,39 @@ def _weights(sample_weight):
     return weights
 
 
-class _Maps(NamedTuple):
-    """What `_hbpca.transform` reads."""
-
-    components: np.ndarray
-    shift: np.ndarray | None
-    scale: np.ndarray | None
-    factors: np.ndarray | None
-
-
-class _Gaussian(NamedTuple):
-    """What `_hbpca.covariance`, `precision` and `log_likelihoods` read."""
-
-    maps: _Maps
-    variances: np.ndarray
-    noise: float
-
-
-def _exact(values):
-    return None if values is None else np.ascontiguousarray(values, dtype=np.float64)
-
-
-class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator):
+class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator):
     """Principal components with a proof: a drop-in for `sklearn.decomposition.PCA`.
 
     Works on dense and sparse data, in memory or mapped, without copying it and without making it dense.
 
     Parameters
     ----------
-    n_components : int, float or None, default=None
-        A number of components; or a share of the variance in (0, 1), which the fewest components that exceed it carry; or
-        `None` for all components whose variance is not zero to rounding, at most min(n_samples, n_features).
+    n_components : int, float, "mle" or None, default=None
+        A number of components, 0 included; or a share of the variance in (0, 1), which the fewest components that exceed it
+        carry; or "mle" for those that the spectrum speaks for (Minka 2000), where there are no fewer rows than columns; or
+        `None` for min(n_samples, n_features): those without variance come last, and `certificate_.status` tells them.
     copy : bool, default=True
         Accepted for compatibility: X is never changed and never copied where its layout allows.
     whiten : bool, default=False
-        Divide scores by their standard deviation.
+        Divide scores by their standard deviation. As in scikit-learn, `score` and `get_covariance` are then of the covariance
+        U diag(v(v − σ²)) Uᵀ + σ²I of variances v and noise σ², which is not that of the data.
     center : bool, default=True
         Subtract the means; `False` gives a truncated SVD.
     scale : {None, "std", "minmax"}, default=None
         Divide each column by its standard deviation, as `StandardScaler` does, or by its range. Sparse data stays sparse.
+    svd_solver : {"auto", "full", "covariance_eigh", "arpack", "randomized"}, default="auto"
+        scikit-learn's argument. "full", "covariance_eigh" and "arpack" ask for the accuracy of rounding where `tol` is `None`.
+        "covariance_eigh" is `solver="covariance"`, "arpack" `solver="krylov"`; for the others the solver is chosen by size.
+        What ran is `solver_`.
     solver : str, default="auto"
         "auto", "covariance", "krylov" or "anchored"; for one component also "power", "power-m", "oja", "vr-pca",
         "vr-power-m" and "vr-hb-power".
     tol : float or None, default=None
-        A component has converged when its residual is at most tol times its own eigenvalue; `None` is 1e-6.
+        A component has converged when its residual is at most tol times its own eigenvalue; `None` is 1e-6, or to rounding
+        where `svd_solver` asks for it: that too, and on for as long as rounding lets residuals fall.
+    iterated_power, n_oversamples, power_iteration_normalizer : default="auto", 10, "auto"
+        scikit-learn's arguments of "randomized": other values of the first two ask for the accuracy of rounding, too. Blocks
+        are always orthonormalised.
     angle_tol : float or None, default=None
         Besides, go on until the sine of the largest angle between the components and the true ones is at most this.
     certify : float or None, default=None
@@ -123,6 +106,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
     mean_ : what is subtracted from each row, float64
     scale_ : what each column is divided by, float64, or None
     noise_variance_ : mean of the variances left out
+    loadings_ : `components_` transposed, a pandas frame with names where they are known
     n_components_, n_samples_, n_features_in_, feature_names_in_
     n_samples_seen_ : rows seen by `partial_fit`
     certificate_ : `Certificate`, what is proved; `print` it
@@ -148,8 +132,12 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         whiten=False,
         center=True,
         scale=None,
+        svd_solver="auto",
         solver="auto",
         tol=None,
+        iterated_power="auto",
+        n_oversamples=OVERSAMPLES,
+        power_iteration_normalizer="auto",
         angle_tol=None,
         certify=None,
         max_passes=None,
@@ -171,8 +159,12 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         self.whiten = whiten
         self.center = center
         self.scale = scale
+        self.svd_solver = svd_solver
         self.solver = solver
         self.tol = tol
+        self.iterated_power = iterated_power
+        self.n_oversamples = n_oversamples
+        self.power_iteration_normalizer = power_iteration_normalizer
         self.angle_tol = angle_tol
         self.certify = certify
         self.max_passes = max_passes
@@ -235,8 +227,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         if check_input:
             X = self._validated(X, reset=before is None)
         settings = self._settings()
-        moments = _hbpca.Moments.with_rows(before, rows_of(X), settings, _weights(sample_weight))
-        fitted = moments.fit(settings, wanted_components(self.n_components))
+        with columns_named(self):
+            moments = _hbpca.Moments.with_rows(before, rows_of(X), settings, _weights(sample_weight))
+        fitted = moments.fit(settings, self._wanted())
         vars(self).update(self._attributes(fitted, X.dtype), _moments=moments, n_samples_seen_=moments.n_samples)
         self._warn()
         return self
@@ -252,14 +245,15 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         weights = _weights(sample_weight)
         task = FitTask.begin(self, X, y, sample_weight)
         progress = ProgressLine(self.tol) if self.verbose else None
-        fitted = _hbpca.fit(
-            rows_of(X) if file is None else file,
-            self._settings(),
-            n_components=wanted_components(self.n_components),
-            weights=weights,
-            callback=told_together(progress, self.callback, task),
-            snapshots=task is not None,
-        )
+        with columns_named(self):
+            fitted = _hbpca.fit(
+                rows_of(X) if file is None else file,
+                self._settings(),
+                n_components=self._wanted(),
+                weights=weights,
+                callback=told_together(progress, self.callback, task),
+                snapshots=task is not None,
+            )
         dtype = getattr(X, "dtype", np.dtype(np.float64))
         if file is not None:
             vars(self).pop("feature_names_in_", None)
@@ -279,72 +273,43 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         if self.warm_start and len(known) > 0 and known.shape[1] == getattr(self, "n_features_in_", None):
             start = self.components_
         choices = {name: getattr(self, name) for name in Choices.__annotations__}
-        return Settings.of(choices, solver=self.solver, random_state=self.random_state, start=start)
-
-    @staticmethod
-    def _attributes(fitted, dtype):
-        """Fitted attributes; float32 data get float32 ones, but means and scales keep what the data's own type rounds off."""
-        components, shift = fitted.components.astype(dtype, copy=False), fitted.shift
-        k, d = components.shape
-        names = fitted.feature_names
-        return {
-            **({} if names is None else {"feature_names_in_": np.asarray(names, dtype=object)}),
-            "_fitted": fitted,
-            "components_": components,
-            "explained_variance_": fitted.explained_variance.astype(dtype, copy=False),
-            "explained_variance_ratio_": fitted.explained_variance_ratio.astype(dtype, copy=False),
-            "singular_values_": fitted.singular_values.astype(dtype, copy=False),
-            "mean_": np.zeros(d) if shift is None else shift,
-            "scale_": fitted.scale,
-            "noise_variance_": fitted.noise_variance,
-            "n_components_": k,
-            "n_features_in_": d,
-            "n_samples_": fitted.n_samples,
-            "certificate_": Certificate.from_numbers(fitted.certificate, dtype),
-            "history_": fitted.history,
-            "n_passes_": fitted.passes,
-            "solver_": fitted.solver,
-            "chosen_because_": fitted.chosen_because,
-            "outcome_": fitted.outcome,
-        }
-
-    def _warn(self):
-        if self.outcome_ == "converged":
-            self._warn_of_angles()
-            return
-        warnings.warn(
-            f"PCA did not converge: solver {self.solver_!r} ended with {self.outcome_!r} after {self.n_passes_:.1f} passes; "
-            f"the largest relative residual is {self.certificate_.worst:.1e} where tol = {self._fitted.tol:g} was asked for. "
-            f"{_ADVICE[self.outcome_]}",
-            ConvergenceWarning,
-            stacklevel=3,
+        asked = request(
+            self.svd_solver,
+            self.solver,
+            self.tol,
+            iterations=self.iterated_power,
+            default_iterations="auto",
+            n_oversamples=self.n_oversamples,
+            normalizer=self.power_iteration_normalizer,
         )
+        return Settings.of(choices, asked, random_state=self.random_state, start=start)
 
-    def _warn_of_angles(self):
-        unknown = self.certificate_.undetermined(_KNOWN_ANGLE)
-        if not unknown or not self._fitted.gap_is_known:
-            return
-        names = ", ".join(str(i + 1) for i in unknown[:10]) + (f" and {len(unknown) - 10} more" if len(unknown) > 10 else "")
-        warnings.warn(
-            f"the angle of component {names} to the true one is not known to {_KNOWN_ANGLE:g}: eigenvalues are too close "
-            f"for tol = {self._fitted.tol:g}, or n_components cuts a cluster of them. Lower tol, set angle_tol, or choose "
-            "another n_components; "
-            "certificate_.clusters names components that are determined only together.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
+    def _wanted(self):
+        return wanted_components(self.n_components)
 
     def _validated(self, X, *, reset):
+        X = collected(X)
+        if not reset and isinstance(X, str | os.PathLike):
+            return self._read(X)
         # NaN and infinities are found by the compiled half, which names the entry.
         return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
+
+    def _read(self, path):
+        X, _, names = read(path)
+        check_file_names(self, names)
+        if X.shape[1] != self.n_features_in_:
+            name, found, needed = type(self).__name__, X.shape[1], self.n_features_in_
+            raise ValueError(f"{path} has {found} features, but {name} is expecting {needed} features as input")
+        return X
 
     # Scores
 
     def transform(self, X):
-        """Scores of the rows of X: (n_samples, n_components_), of X's own precision."""
+        """Scores of the rows of X, which may be the name of a file: (n_samples, n_components_), of X's own precision."""
         check_is_fitted(self)
         X = self._validated(X, reset=False)
-        return _hbpca.transform(rows_of(X), self._maps())
+        with columns_named(self):
+            return _hbpca.transform(rows_of(X), self._maps())
 
     def inverse_transform(self, X):
         """Rows from scores: the points nearest to the data within the components."""
@@ -355,11 +320,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
 
     def _maps(self):
         factors = self._fitted.whitening_factors if self.whiten else None
-        return _Maps(_exact(self.components_), _exact(self.mean_), _exact(self.scale_), factors)
+        return Maps(exact(self.components_), exact(self.mean_), exact(self.scale_), factors)
 
     @property
-    def _n_features_out(self):
-        return self.components_.shape[0]
+    def loadings_(self):
+        """The components, one a column and one feature a row: a frame with names where pandas is there and names are known."""
+        check_is_fitted(self)
+        return loadings(self)
 
     # The Gaussian model
 
@@ -384,9 +351,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         return float(self.score_samples(X).mean())
 
     def _gaussian(self):
-        # Whitening changes the scores, not the model of the data.
         maps = self._maps()._replace(factors=None)
-        return _Gaussian(maps, _exact(self.explained_variance_), self.noise_variance_)
+        return Gaussian(maps, exact(self.explained_variance_), self.noise_variance_, bool(self.whiten))
 
     # Files
 
@@ -437,10 +403,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
             return bundle
 
         def __sklearn_tags__(self):
-            tags = super().__sklearn_tags__()
-            tags.input_tags.sparse = True
-            tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-            return tags
+            return sparse_tags(super().__sklearn_tags__())
 
     else:
 

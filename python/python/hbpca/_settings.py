@@ -9,6 +9,8 @@ from typing import Any, TypedDict
 
 import numpy as np
 
+from hbpca._svd_solver import Request
+
 
 class Choices(TypedDict, total=False):
     """What `PCA` and `solve` let their users choose under the same names."""
@@ -33,9 +35,11 @@ class Settings:
     """What `_hbpca.fit` reads."""
 
     solver: str | None = None
+    svd_solver: str | None = None
     center: bool = True
     scale: str | None = None
     tol: float | None = None
+    to_rounding: bool = False
     angle_tol: float | None = None
     certify: float | None = None
     max_passes: float | None = None
@@ -50,11 +54,11 @@ class Settings:
     start: np.ndarray | None = None
 
     @classmethod
-    def of(cls, choices: Mapping[str, Any], *, solver: str, random_state: Any, start: Any) -> Settings:
+    def of(cls, choices: Mapping[str, Any], asked: Request, *, random_state: Any, start: Any = None) -> Settings:
         """From what users write; `start` holds one vector a row."""
         if start is not None:
             start = np.atleast_2d(np.asarray(start, dtype=np.float64))
-        return cls(solver=solver, seed=seed_of(random_state), start=start, **choices)
+        return cls(**asked._asdict(), seed=seed_of(random_state), start=start, **choices)
 
     def __post_init__(self):
         object.__setattr__(self, "center", bool(self.center))
@@ -64,17 +68,16 @@ class Settings:
                 object.__setattr__(self, name, None)
 
 
-def wanted_components(n_components: Any) -> int | float | None:
-    """A count, a share, or `None` for all."""
-    if n_components is None:
-        return None
+def wanted_components(n_components: Any) -> int | float | str | None:
+    """A count, a share, "mle", or `None` for all."""
+    if n_components is None or isinstance(n_components, str):
+        return n_components
     if isinstance(n_components, numbers.Integral):
         return int(n_components)
     if isinstance(n_components, numbers.Real):
         return float(n_components)
     raise ValueError(
-        f"n_components = {n_components!r}: give a number of components, a share of the variance such as 0.95, "
-        'or None for all; "mle" is not supported'
+        f'n_components = {n_components!r}: give a number, a share of the variance between 0 and 1, "mle" or None for all'
     )
 
 

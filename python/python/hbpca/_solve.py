@@ -12,6 +12,7 @@ from hbpca import _hbpca
 from hbpca._certificate import Certificate
 from hbpca._input import matrix_of, rows_of
 from hbpca._settings import Choices, Settings
+from hbpca._svd_solver import Request
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -72,7 +73,7 @@ def solve(
     """
     fitted = _hbpca.fit(
         rows_of(matrix_of(X)),
-        Settings.of(choices, solver=solver, random_state=seed, start=start),
+        Settings.of(choices, Request(solver), random_state=seed, start=start),
         n_components=k,
         weights=None if weights is None else np.ascontiguousarray(weights, dtype=np.float64),
         callback=callback,

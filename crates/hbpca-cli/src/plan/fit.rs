@@ -129,6 +129,7 @@ fn config(args: &FitArgs) -> Result<FitConfig, Failure> {
             angle: args.angle,
             max_passes: args.max_passes,
             max_seconds: args.max_seconds.unwrap_or(default.limits.max_seconds),
+            ..default.limits
         },
         eta: args.eta.and_then(|eta| match eta {
             StepSize::Auto => None,

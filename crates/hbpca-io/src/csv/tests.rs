@@ -164,7 +164,7 @@ fn single_digits_are_fields_like_any_other() {
                     .iter()
                     .map(|column| match column {
                         ColumnRef::Index(j) => usize::try_from(*j).unwrap(),
-                        ColumnRef::Name(_) => unreachable!("none is named"),
+                        ColumnRef::Name(_) | ColumnRef::Range(..) => unreachable!("all are numbers"),
                     })
                     .collect(),
                 (None, Some(_)) => (0..23).filter(|&j| j != 5).collect(),

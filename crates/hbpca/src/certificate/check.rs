@@ -3,7 +3,7 @@
 use super::{Certificate, LockRule, Locked, Next, Pairs, Prospect, ritz_values};
 use crate::linalg::{TallBasis, beside, residual_norms};
 use crate::operator::{CovarianceOperator, Products, Projected};
-use crate::{Block, Error};
+use crate::{Accuracy, Block, Error};
 
 /// An independent certificate for given vectors, by full passes of its own: one, and one more for each time that earlier vectors have to be projected
 /// out for later ones to reach `tol`. The vectors' columns must be unit vectors.
@@ -29,7 +29,8 @@ pub fn check(
         let theta = ritz_values(&left, &found);
         let residuals = residual_norms(&left, &found, &theta);
         let trace = if start == 0 { operator.total_variance() } else { rest };
-        let rule = LockRule { theta: &theta, residuals: &residuals, image_error, trace, tol };
+        let accuracy = Accuracy::Tolerance;
+        let rule = LockRule { theta: &theta, residuals: &residuals, image_error, trace, tol, accuracy };
         let lower = locked.last().is_none_or(|group| image_error <= 0.5 * group.image_error);
         match rule.prospect() {
             Prospect::Now(m) if lower => {

@@ -3,6 +3,8 @@
 //! The rounding of an image is that of the largest component. Where it is too large for a later component, the earlier ones are locked. What they
 //! leave along a later one moves it by δᵢ = Σeⱼ²/(θⱼ − θᵢ) ([why](super::bounds)), which must be a tenth of its tolerance, or below rounding.
 
+use crate::Accuracy;
+
 /// What δ may take of a tolerance.
 const SHARE_OF_TOL: f64 = 0.1;
 /// What rounding may take of it before locking is worth its passes.
@@ -18,6 +20,8 @@ pub(crate) struct LockRule<'a> {
     /// The trace of what is not locked.
     pub(crate) trace: f64,
     pub(crate) tol: f64,
+    /// Whether vectors are exact enough to be locked at the tolerance, or at rounding.
+    pub(crate) accuracy: Accuracy,
 }
 
 /// What locking promises.
@@ -66,7 +70,10 @@ impl LockRule<'_> {
         let delta =
             |i: usize| (0..m).map(|j| self.e(j) * (self.e(j) / (self.theta[j] - self.theta[i]))).sum::<f64>();
         let enough = |i: usize| delta(i) <= floor.max(SHARE_OF_TOL * self.tol * self.theta[i]);
-        let converged = |j: usize| self.e(j) <= self.tol * self.theta[j];
+        let converged = |j: usize| {
+            let at_floor = self.accuracy == Accuracy::Tolerance || self.residuals[j] <= self.image_error;
+            at_floor && self.e(j) <= self.tol * self.theta[j]
+        };
         (0..m).all(converged) && (m..self.theta.len()).all(|i| apart(i) && enough(i))
     }
 }
@@ -76,7 +83,8 @@ mod tests {
     use super::*;
 
     fn prospect(theta: &[f64], residuals: &[f64], image_error: f64) -> Prospect {
-        LockRule { theta, residuals, image_error, trace: theta.iter().sum(), tol: 1e-6 }.prospect()
+        let (trace, accuracy) = (theta.iter().sum(), Accuracy::Tolerance);
+        LockRule { theta, residuals, image_error, trace, tol: 1e-6, accuracy }.prospect()
     }
 
     #[test]
@@ -97,6 +105,17 @@ mod tests {
         // Neighbours are locked together or not at all.
         let theta = [1.0, 1.0 - 1e-15, 2e-12];
         assert_eq!(prospect(&theta, &[1e-14; 3], 1e-14), Prospect::Now(2));
+    }
+
+    #[test]
+    fn where_rounding_is_to_decide_a_vector_is_locked_at_its_floor() {
+        let theta = [1.0, 3e-12, 2e-12];
+        let at = |residual: f64| {
+            let (residuals, accuracy) = ([residual, 1e-14, 1e-14], Accuracy::Rounding);
+            let (trace, tol, image_error) = (1.0, 1e-6, 1e-14);
+            LockRule { theta: &theta, residuals: &residuals, image_error, trace, tol, accuracy }.prospect()
+        };
+        assert_eq!((at(3e-10), at(1e-14)), (Prospect::Later, Prospect::Now(1)));
     }
 
     #[test]

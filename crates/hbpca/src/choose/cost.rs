@@ -106,7 +106,7 @@ impl Cost {
             && CovarianceSolver::tries_single(
                 matrix.n_cols(),
                 config.k,
-                config.limits.tol,
+                config.limits.aim(),
                 config.limits.max_passes,
             );
         let speed = if in_single { speeds.form_in_single } else { speeds.form };

@@ -105,10 +105,10 @@ impl Plan {
         let (Shape { n, d }, k, seed) = (shape, config.k, config.seed);
         let given = config.start.as_ref();
         let start = config.start.clone().map_or(Start::Random { seed }, Start::Given);
-        let (eta, tol) = (config.eta.unwrap_or(0.1), config.limits.tol);
+        let (eta, tol) = (config.eta.unwrap_or(0.1), config.limits.aim());
         // One component has none after it.
         let locking = |solver: Box<dyn Solver>, rebuild: Rebuild| -> Box<dyn Solver> {
-            if k > 1 { Box::new(Locking::new(d, solver, tol, rebuild)) } else { solver }
+            if k > 1 { Box::new(Locking::new(d, solver, config.limits, rebuild)) } else { solver }
         };
         let epoch = || Epoch::new(config.epoch);
         let momentum = || config.momentum.policy();

@@ -13,7 +13,7 @@ use crate::observe::{Event, Observer, Outcome, Record};
 use crate::operator::{Counted, CovarianceOperator, Products, RowsRead, Shape};
 use crate::solver::Solver;
 use crate::stopwatch::Stopwatch;
-use crate::{Archive, Block, Error, Limits, State};
+use crate::{Accuracy, Archive, Block, Error, Limits, State};
 use run_state::RunState;
 use stagnation::StagnationTest;
 
@@ -142,18 +142,20 @@ impl<'a> Driver<'a> {
                 stop |= self.tell_look(solver, &record, check.certificate.as_ref());
                 state.history.push(record);
             }
-            let holds = check.certificate.as_ref().is_some_and(|seen| self.accepts(seen));
-            let leading = if holds { leading(&check, solver, &operator)? } else { Leading::Searched };
-            if fresh && check.may_stagnate(holds) {
+            let accepted = check.certificate.as_ref().is_some_and(|seen| self.accepts(seen));
+            let enough = accepted && self.limits.accuracy == Accuracy::Tolerance;
+            if fresh && check.may_stagnate(enough) {
                 state.stagnation.see(check.excess);
             }
+            let at_floor = check.may_stagnate(enough)
+                && (solver.is_final() || state.stagnation.is_reached(check.excess));
+            // At the floor of the precision, or locked there, what is accepted has converged to rounding.
+            let holds = enough || accepted && (at_floor || check.all_locked);
+            let leading = if holds { leading(&check, solver, &operator)? } else { Leading::Searched };
             let spent = self.is_spent(&operator, solver, &state);
             let end = if leading == Leading::Unchallenged {
                 Some(Outcome::Converged)
-            } else if leading == Leading::Contradicted
-                || check.may_stagnate(holds)
-                    && (solver.is_final() || state.stagnation.is_reached(check.excess))
-            {
+            } else if leading == Leading::Contradicted || at_floor && !holds {
                 Some(Outcome::Stagnated)
             } else if stop || self.cancel.is_cancelled() {
                 Some(Outcome::Interrupted)
@@ -299,6 +301,7 @@ impl<'a> Driver<'a> {
         solver.form_pairs(operator)?;
         let will_fall = solver.residual_estimate().is_some_and(|estimate| estimate.bound_will_fall);
         let bound_will_fall = solver.pairs().may_lock || will_fall;
+        let locked = solver.pairs().locked.last().map_or(0, |group| group.end);
         let certificate = certify(solver, operator);
         let each = |i: usize| Residual {
             theta: certificate.eigenvalues[i],
@@ -307,11 +310,12 @@ impl<'a> Driver<'a> {
         };
         let k = certificate.eigenvalues.len();
         let all: Vec<Residual> = (0..k).map(each).collect();
-        let holds = |i: &usize| certificate.component_holds(*i, self.limits.tol);
+        let holds = |i: &usize| certificate.component_holds(*i, self.limits.aim());
         let open: Vec<Residual> = (0..k).filter(|i| !holds(i)).map(each).collect();
         // Where a bound on the angle is asked for besides, all residuals count.
         let open = if open.is_empty() { &all } else { &open };
-        Ok(ResidualCheck::new(&all, open, bound_will_fall, Some(certificate)))
+        let all_locked = locked > 0 && certificate.n_varying() <= locked;
+        Ok(ResidualCheck { all_locked, ..ResidualCheck::new(&all, open, bound_will_fall, Some(certificate)) })
     }
 
     fn record<O: CovarianceOperator>(
@@ -367,6 +371,8 @@ struct ResidualCheck {
     excess: f64,
     /// Whether a look to come lowers the bound on rounding.
     bound_will_fall: bool,
+    /// Whether every component with variance is locked.
+    all_locked: bool,
     /// None where it would not hold.
     certificate: Option<Certificate>,
 }
@@ -383,7 +389,7 @@ impl ResidualCheck {
         let worst = all.iter().copied().fold(first, |a, b| if b.relative() > a.relative() { b } else { a });
         let excess = largest(open.iter().map(Residual::excess));
         let residual = worst.measured + worst.floor;
-        Self { theta: worst.theta, residual, excess, bound_will_fall, certificate }
+        Self { theta: worst.theta, residual, excess, bound_will_fall, all_locked: false, certificate }
     }
 
     /// Whether rounding may be all that is left: not where the tolerance is met, nor where the bound on rounding is about to fall.

@@ -19,7 +19,7 @@ use rayon::prelude::*;
 
 use super::view;
 use crate::Block;
-use crate::matrix::random_filling;
+use crate::matrix::{SMALL_COLUMNS, random_filling};
 
 /// Eigenvalues that are bisected side by side, one in each lane.
 const LANES: usize = 8;
@@ -109,6 +109,8 @@ impl Tridiagonal {
         let squares: Vec<f64> = self.beside.iter().map(|x| x * x).collect();
         values
             .par_chunks_mut(LANES)
+            // Few columns take less time than another thread does to begin.
+            .with_min_len(if self.diagonal.len() <= SMALL_COLUMNS { SMALL_COLUMNS } else { 1 })
             .enumerate()
             .for_each(|(i, values)| self.bisect(&squares, i * LANES, values));
         values

@@ -18,6 +18,12 @@ pub(crate) use sampler::{below, random_direction, random_filling, random_normal}
 
 use crate::Error;
 
+/// Sizes below which no sum over a matrix is cut into chunks.
+const SMALL_ENTRIES: usize = 1 << 16;
+const SMALL_ROWS: usize = 1 << 11;
+/// The most columns of a small matrix.
+pub(crate) const SMALL_COLUMNS: usize = 128;
+
 /// A storable number: `f32` or `f64`. All arithmetic is done in `f64`.
 pub trait Real:
     sealed::Sealed + Copy + Send + Sync + PartialEq + std::fmt::Debug + Default + 'static
@@ -120,6 +126,11 @@ impl Matrix<'_> {
             Self::CsrF32(x) => x.nnz() * (f32::BYTES + 4) + x.n_rows() * size_of::<usize>(),
             Self::CsrF64(x) => x.nnz() * (f64::BYTES + 4) + x.n_rows() * size_of::<usize>(),
         }
+    }
+
+    /// Whether a fit takes less time than starting threads for it: passes take some ten microseconds each, and nothing is cut into chunks.
+    pub fn is_small(&self) -> bool {
+        self.nnz() < SMALL_ENTRIES && self.n_rows() < SMALL_ROWS && self.n_cols() <= SMALL_COLUMNS
     }
 
     /// Whether rows are compressed.

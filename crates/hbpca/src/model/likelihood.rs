@@ -60,6 +60,12 @@ impl<'a> ProbabilisticPca<'a> {
         Ok(Self { projection, variances, noise })
     }
 
+    /// The same with the covariance that scikit-learn's estimators have where they whiten: Σ = U diag(v(v − σ²)) Uᵀ + σ²I.
+    pub fn whitening(projection: Projection<'a>, variances: &[f64], noise: f64) -> Result<Self, Error> {
+        let along = |v: &f64| v * (v - noise).max(0.0) + noise;
+        Self::new(projection, &variances.iter().map(along).collect::<Vec<_>>(), noise)
+    }
+
     /// d, the number of features.
     pub fn n_features(&self) -> usize {
         self.projection.n_features()
@@ -161,7 +167,8 @@ impl<'a> ProbabilisticPca<'a> {
             1.0,
             Par::Seq,
         );
-        for (square, z) in squares.iter_mut().zip(z.chunks_exact(k)) {
+        squares.fill(0.0);
+        for (square, z) in squares.iter_mut().zip(z.chunks_exact(k.max(1))) {
             *square = z.iter().zip(&self.variances).map(|(z, v)| z * z / v).sum();
         }
         if self.spans_everything() {
@@ -349,6 +356,29 @@ mod tests {
         assert_eq!(gaussian.precision().unwrap(), [0.25, 0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0, 0.5]);
         let refused = ProbabilisticPca::new(projection, &[4.0], 2.0).unwrap_err().to_string();
         assert_eq!(refused, "variances of the components: 1 given where 2 are needed");
+    }
+
+    #[test]
+    fn whitening_multiplies_what_exceeds_the_noise_by_the_variance() {
+        let components = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0];
+        let projection = Projection::new(&components, 3, None, None, None).unwrap();
+        let gaussian = ProbabilisticPca::whitening(projection, &[4.0, 0.5], 2.0).unwrap();
+        assert_eq!(gaussian.covariance(), [10.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 2.0]);
+    }
+
+    #[test]
+    fn without_components_all_is_noise() {
+        let projection = Projection::new(&[], 2, Some(&[1.0, 0.0]), None, None).unwrap();
+        assert_eq!(projection.n_components(), 0);
+        let x: Matrix = Dense::new(vec![1.0, 2.0, 3.0, 0.0], 2, 2).unwrap().into();
+        assert!(projection.transform_to::<f64>(&x).unwrap().is_empty());
+        assert_eq!(projection.inverse_transform_rows::<f64>(&[], 2).unwrap(), [1.0, 0.0, 1.0, 0.0]);
+        let gaussian = ProbabilisticPca::new(projection, &[], 4.0).unwrap();
+        assert_eq!(gaussian.covariance(), [4.0, 0.0, 0.0, 4.0]);
+        assert_eq!(gaussian.precision().unwrap(), [0.25, 0.0, 0.0, 0.25]);
+        // Both rows are 2 from the mean: −½(2²/4 + 2 ln 4 + 2 ln 2π).
+        let want = -0.5 * (1.0 + 2.0 * 4.0_f64.ln() + 2.0 * TAU.ln());
+        assert!(gaussian.log_likelihoods(&x).unwrap().iter().all(|x| (x - want).abs() <= 4.0 * f64::EPSILON));
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! The result: components, variances, and the maps between data and scores.
 
+mod dimension;
 mod distances;
 mod likelihood;
 mod null;
 mod projection;
 mod transform;
 
+pub use dimension::most_likely_dimension;
 pub use distances::Distances;
 pub use likelihood::ProbabilisticPca;
 pub use projection::Projection;
@@ -141,20 +143,25 @@ impl Model {
         &self.summary.eigenvalues
     }
 
+    /// The eigenvalues as variances: what rounding left below 0 is 0.
+    fn variances(&self) -> impl Iterator<Item = f64> {
+        self.summary.eigenvalues.iter().map(|x| x.max(0.0))
+    }
+
     /// Variances with denominator n − 1, as scikit-learn's `explained_variance_`; 0 for a single row.
     pub fn explained_variance(&self) -> Vec<f64> {
-        self.summary.eigenvalues.iter().map(|x| x * self.sample_factor()).collect()
+        self.variances().map(|x| x * self.sample_factor()).collect()
     }
 
     /// Share of the total variance of the data, whatever k is; 0 where the data has no variance.
     pub fn explained_variance_ratio(&self) -> Vec<f64> {
         let total = self.summary.total_variance;
-        self.summary.eigenvalues.iter().map(|x| if total > 0.0 { x / total } else { 0.0 }).collect()
+        self.variances().map(|x| if total > 0.0 { x / total } else { 0.0 }).collect()
     }
 
     /// Singular values of the prepared data matrix: √(n·λᵢ).
     pub fn singular_values(&self) -> Vec<f64> {
-        self.summary.eigenvalues.iter().map(|x| (x.max(0.0) * self.summary.weight).sqrt()).collect()
+        self.variances().map(|x| (x * self.summary.weight).sqrt()).collect()
     }
 
     /// Mean of the variances (denominator n − 1) left out: the noise of probabilistic PCA; 0 when nothing is left out.
@@ -231,6 +238,14 @@ mod tests {
         let model = model(5, &[8.0, 4.0], 20.0, 4);
         assert_eq!(model.explained_variance(), [10.0, 5.0]);
         assert_eq!(model.singular_values(), [40.0_f64.sqrt(), 20.0_f64.sqrt()]);
+    }
+
+    #[test]
+    fn what_rounding_leaves_below_zero_is_no_variance() {
+        let model = model(5, &[8.0, -1e-15], 8.0, 4);
+        assert_eq!(model.explained_variance(), [10.0, 0.0]);
+        assert_eq!(model.explained_variance_ratio(), [1.0, 0.0]);
+        assert_eq!(model.singular_values(), [40.0_f64.sqrt(), 0.0]);
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl<'a> Projection<'a> {
         factors: Option<Vec<f64>>,
     ) -> Result<Self, Error> {
         let k = components.len().checked_div(d).unwrap_or(0);
-        if k == 0 || components.len() != k * d {
+        if d == 0 || components.len() != k * d {
             return Err(Error::shape(
                 format!("numbers in components of {d} columns"),
                 k.max(1) * d,
@@ -101,7 +101,7 @@ impl<'a> Projection<'a> {
         }
         let mut scores = vec![T::default(); matrix.n_rows() * k];
         let rows = rows_at_a_time(d);
-        let blocks = scores.par_chunks_mut(rows * k).enumerate();
+        let blocks = scores.par_chunks_mut((rows * k).max(1)).enumerate();
         match matrix {
             Matrix::DenseF32(x) => blocks.for_each_init(Vec::new, |room, (i, scores)| {
                 project_dense(x, i * rows, self.shift, &map, room, scores);
@@ -129,7 +129,7 @@ impl<'a> Projection<'a> {
     fn of_mean(&self, map: &[f64]) -> Vec<f64> {
         let k = self.n_components();
         let mut of_mean = vec![0.0; k];
-        for (row, mu) in map.chunks_exact(k).zip(self.shift.unwrap_or(&[])) {
+        for (row, mu) in map.chunks_exact(k.max(1)).zip(self.shift.unwrap_or(&[])) {
             of_mean.iter_mut().zip(row).for_each(|(o, u)| *o += mu * u);
         }
         of_mean
@@ -138,10 +138,27 @@ impl<'a> Projection<'a> {
     /// Rows from scores s (n×k, row-major), rounded to `T` at the end: x = μ + DUFs, the point nearest to the data within the
     /// components.
     pub fn inverse_transform_to<T: Real>(&self, scores: &[T]) -> Result<Vec<T>, Error> {
-        let (d, k) = (self.d, self.n_components());
-        if !scores.len().is_multiple_of(k) {
-            let whole = scores.len() / k * k;
+        let k = self.n_components();
+        if k == 0 || !scores.len().is_multiple_of(k) {
+            let whole = scores.len() / k.max(1) * k;
             return Err(Error::shape(format!("scores in rows of {k}"), whole, scores.len()));
+        }
+        self.inverse_transform_rows(scores, scores.len() / k)
+    }
+
+    /// The same for n rows of scores, of which there may be none a row.
+    pub fn inverse_transform_rows<T: Real>(&self, scores: &[T], n: usize) -> Result<Vec<T>, Error> {
+        let (d, k) = (self.d, self.n_components());
+        if Some(scores.len()) != n.checked_mul(k) {
+            return Err(Error::shape(
+                format!("scores of {n} rows of {k}"),
+                n.saturating_mul(k),
+                scores.len(),
+            ));
+        }
+        if k == 0 {
+            let of_mean: Vec<T> = (0..d).map(|j| T::from_f64(self.shift.map_or(0.0, |mu| mu[j]))).collect();
+            return Ok(of_mean.repeat(n));
         }
         // FUᵀD, k×d.
         let mut map = self.components.to_vec();
@@ -151,7 +168,7 @@ impl<'a> Projection<'a> {
         }
         let map = MatRef::from_row_major_slice(&map, k, d);
         let rows = rows_at_a_time(d);
-        let mut result = vec![T::default(); scores.len() / k * d];
+        let mut result = vec![T::default(); n * d];
         let blocks = result.par_chunks_mut(rows * d).zip(scores.par_chunks(rows * k));
         blocks.for_each_init(<(Vec<f64>, Vec<f64>)>::default, |(given, found), (out, scores)| {
             given.clear();
@@ -258,7 +275,6 @@ mod tests {
                 .to_string()
         };
         assert_eq!(refused(5, 3, 3, 1), "numbers in components of 3 columns: 5 given where 3 are needed");
-        assert_eq!(refused(0, 3, 3, 0), "numbers in components of 3 columns: 0 given where 3 are needed");
         assert_eq!(refused(0, 0, 0, 0), "numbers in components of 0 columns: 0 given where 0 are needed");
         assert_eq!(refused(6, 3, 2, 2), "columns to be subtracted: 2 given where 3 are needed");
         assert_eq!(refused(6, 3, 3, 3), "factors of the scores: 3 given where 2 are needed");

@@ -66,7 +66,7 @@ fn fraction(x: f64, a: f64, b: f64) -> f64 {
 }
 
 /// ln Γ(x) for x > 0: Stirling's series from 10 on, and Γ(x + 1) = xΓ(x) below.
-fn ln_gamma(x: f64) -> f64 {
+pub(crate) fn ln_gamma(x: f64) -> f64 {
     const LARGE: f64 = 10.0;
     /// B₂ₙ/(2n(2n − 1)).
     const SERIES: [f64; 8] = [

@@ -22,6 +22,8 @@ mod beta;
 mod krylov_space;
 mod recurrence;
 
+pub(crate) use beta::ln_gamma;
+
 use std::hash::{BuildHasher, RandomState};
 use std::time::SystemTime;
 

@@ -14,6 +14,7 @@ use crate::checkpoint::{Checkpoints, Session};
 use crate::choose::{Plan, StepSize, StreamPlan, sample_rows};
 use crate::config::FitConfig;
 use crate::matrix::{Matrix, RowChunks};
+use crate::model::most_likely_dimension;
 use crate::moments::Moments;
 use crate::observe::{Event, Observer, Record};
 use crate::operator::{CovarianceOperator, RowsRead, Shape};
@@ -163,7 +164,21 @@ impl FitConfig {
 
     /// The moments of rows, on as many threads as are chosen.
     pub fn moments(&self, matrix: &Matrix<'_>, weights: Option<&[f64]>) -> Result<Moments, Error> {
-        self.on_threads(usize::MAX, || Moments::of(matrix, weights))
+        self.on_threads_for(matrix, || Moments::of(matrix, weights))
+    }
+
+    /// Whether a fit of this matrix is done by the thread that asks for it: starting others would take longer.
+    fn stays_on_thread(&self, matrix: &Matrix<'_>) -> bool {
+        self.threads == 0 && matrix.is_small()
+    }
+
+    /// Runs `work` with a matrix on as many threads as are worth starting, or as were asked for.
+    fn on_threads_for<T: Send>(
+        &self,
+        matrix: &Matrix<'_>,
+        work: impl FnOnce() -> Result<T, Error> + Send,
+    ) -> Result<T, Error> {
+        if self.stays_on_thread(matrix) { work() } else { self.on_threads(usize::MAX, work) }
     }
 
     /// Runs `work` on as many threads as asked for, but at most `most`.
@@ -254,12 +269,13 @@ impl<'a> Run<'a> {
         };
         config.check(matrix.n_rows(), matrix.n_cols())?;
         let session = Session::new(config, checkpoints)?;
-        config.on_threads(usize::MAX, || {
+        let fit = config.on_threads_for(matrix, || {
             let clock = session.clock();
             let source = InMemory::new(matrix, weights, narrowed, config, &session, &cancel)?;
             observers.iter_mut().for_each(|observer| source.announce(&mut **observer));
             run_on(source, config, session, &clock, &cancel, &mut observers)
-        })
+        })?;
+        Ok(if config.stays_on_thread(matrix) { Fit { threads: 1, ..fit } } else { fit })
     }
 
     /// Fits rows that are read from disk in every pass, in at most `memory` bytes. Weights are refused.
@@ -390,10 +406,20 @@ fn find_step_size(
 /// With a share of variance asked for and not yet reached: how many components to ask for next.
 fn more_components(run: &FitConfig, report: &Report, total_variance: f64, most: usize) -> Option<usize> {
     let share = run.variance_share?;
-    let explained: f64 = report.certificate.eigenvalues.iter().sum();
     let spent = report.passes + 1.0 > run.limits.max_passes || report.outcome == Outcome::Interrupted;
-    let enough = explained >= share * total_variance || run.k == most || spent;
+    let explained = components_of_share(&report.certificate.eigenvalues, share, total_variance).is_some();
+    let enough = explained || run.k == most || spent;
     (!enough).then(|| (2 * run.k.max(4)).min(most))
+}
+
+/// How many leading components it takes to explain more than a share of the variance, or all of it.
+fn components_of_share(eigenvalues: &[f64], share: f64, total_variance: f64) -> Option<usize> {
+    let mut explained = 0.0;
+    let last = eigenvalues.iter().position(|x| {
+        explained += if total_variance > 0.0 { x / total_variance } else { 1.0 };
+        explained > share || explained >= 1.0
+    });
+    last.map(|last| last + 1)
 }
 
 /// Puts the model together.
@@ -469,7 +495,7 @@ fn probed(
 }
 
 impl FitConfig {
-    /// The fewest leading components that explain the share of variance asked for; all where none is.
+    /// The fewest leading components that explain more than the share of variance asked for; all where none is.
     pub fn cut_to_share(
         &self,
         vectors: Block,
@@ -477,15 +503,8 @@ impl FitConfig {
         total_variance: f64,
     ) -> (Block, Certificate) {
         let Some(share) = self.variance_share else { return (vectors, certificate) };
-        let mut explained = 0.0;
-        let enough = certificate.eigenvalues.iter().position(|x| {
-            explained += x;
-            explained >= share * total_variance
-        });
-        match enough {
-            Some(last) if last + 1 < vectors.p() => {
-                (vectors.leading(last + 1), certificate.leading(last + 1))
-            }
+        match components_of_share(&certificate.eigenvalues, share, total_variance) {
+            Some(count) if count < vectors.p() => (vectors.leading(count), certificate.leading(count)),
             _ => (vectors, certificate),
         }
     }
@@ -503,12 +522,36 @@ impl Fit {
     /// # Ok::<(), hbpca::Error>(())
     /// ```
     #[must_use]
-    pub fn without_null_components(mut self) -> Self {
+    pub fn without_null_components(self) -> Self {
         let (k, summary) = (self.model.n_components(), self.model.summary());
         let kept = (0..k).take_while(|i| summary.has_variance(*i)).count().max(1);
-        if kept < k {
-            self.model.truncate(kept);
-            self.certificate = self.certificate.leading(kept);
+        self.leading(kept)
+    }
+
+    /// With the components that the spectrum speaks for, of a fit of all d ≤ n; at least one is kept.
+    ///
+    /// ```
+    /// use hbpca::{Dense, FitConfig, Matrix};
+    /// // Two columns of which the second is little but noise.
+    /// let x = (0..40).flat_map(|i| [f64::from(i % 8), 0.1 * f64::from(i * i % 7)]).collect();
+    /// let x: Matrix = Dense::new(x, 40, 2)?.into();
+    /// let fit = FitConfig { k: 2, ..FitConfig::default() }.fit(&x)?;
+    /// assert_eq!(fit.with_most_likely_dimension().model.n_components(), 1);
+    /// # Ok::<(), hbpca::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_most_likely_dimension(self) -> Self {
+        let weight = self.model.summary().weight;
+        let k = most_likely_dimension(&self.model.explained_variance(), weight);
+        self.leading(k)
+    }
+
+    /// With the first `count` components: what is left out becomes noise. None may be left.
+    #[must_use]
+    pub fn leading(mut self, count: usize) -> Self {
+        if count < self.model.n_components() {
+            self.model.truncate(count);
+            self.certificate = self.certificate.leading(count);
         }
         self
     }

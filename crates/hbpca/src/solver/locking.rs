@@ -17,7 +17,7 @@ use super::{Pairs, ResidualEstimate, Solver, StepParameters};
 use crate::certificate::{LockRule, Locked, Next, Prospect, rest_of, ritz_values};
 use crate::linalg::{TallBasis, beside, gram, product, residual_norms, small_eigen};
 use crate::operator::{CovarianceOperator, Projected, project_out};
-use crate::{Archive, Block, Error};
+use crate::{Archive, Block, Error, Limits};
 use faer::Mat;
 
 /// Makes a solver for what is left.
@@ -36,7 +36,7 @@ pub(crate) struct Rest<'a> {
 /// A solver, with what it found so far locked.
 pub(crate) struct Locking {
     k: usize,
-    tol: f64,
+    limits: Limits,
     inner: Box<dyn Solver>,
     rebuild: Rebuild,
     /// L and PCL, group by group.
@@ -55,11 +55,11 @@ pub(crate) struct Locking {
 }
 
 impl Locking {
-    /// Lets `inner` find k of d components to `tol`; `rebuild` makes the solvers that follow it.
-    pub(crate) fn new(d: usize, inner: Box<dyn Solver>, tol: f64, rebuild: Rebuild) -> Self {
+    /// Lets `inner` find k of d components to within `limits`; `rebuild` makes the solvers that follow it.
+    pub(crate) fn new(d: usize, inner: Box<dyn Solver>, limits: Limits, rebuild: Rebuild) -> Self {
         Self {
             k: inner.n_components(),
-            tol,
+            limits,
             inner,
             rebuild,
             vectors: Block::zeros(d, 0),
@@ -108,10 +108,16 @@ impl Locking {
                 let residuals = residual_norms(vectors, images, &theta);
                 (theta, residuals, image_error)
             };
-        let rule = LockRule { theta: &theta, residuals: &residuals, image_error, trace, tol: self.tol };
+        let Limits { tol, accuracy, .. } = self.limits;
+        let rule = LockRule { theta: &theta, residuals: &residuals, image_error, trace, tol, accuracy };
         // An operator whose rounding did not fall by projecting will not do so next time.
         let falls = self.locked.last().is_none_or(|group| image_error <= 0.5 * group.image_error);
-        self.prospect = if falls { rule.prospect() } else { Prospect::Nothing };
+        // A solver that can do no better will not have more exact ones later.
+        self.prospect = match rule.prospect() {
+            Prospect::Later if self.inner.is_final() => Prospect::Nothing,
+            prospect if falls => prospect,
+            _ => Prospect::Nothing,
+        };
     }
 
     /// Lines 3 and 4.

@@ -137,12 +137,12 @@ fn too_large(facts: &Facts, candidates: &[Candidate]) -> String {
 
 /// Passes to a tolerance on ordinary data: 4 to 10⁻⁶ and 6 to 10⁻¹² for one component, twice as many for ten.
 fn anchored_passes(limits: &Limits, k: usize) -> f64 {
-    let digits = -limits.tol.max(1e-15).log10();
+    let digits = -limits.aim().max(1e-15).log10();
     ((2.0 + digits / 3.0) * (1.0 + (k as f64).ln() / 2.3)).ceil().min(limits.max_passes)
 }
 
 /// The same for `krylov`, which has no sample to start from and none in between.
 fn krylov_passes(limits: &Limits, k: usize) -> f64 {
-    let digits = -limits.tol.max(1e-15).log10();
+    let digits = -limits.aim().max(1e-15).log10();
     ((4.0 + digits) * (1.0 + (k as f64).ln() / 4.0)).ceil().min(limits.max_passes)
 }
