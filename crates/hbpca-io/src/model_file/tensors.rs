@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use hbpca::{Centering, Record};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
-use super::StoredModel;
 use super::header::Header;
+use super::{StoredModel, digest};
 
 /// The metadata key of the JSON object. It is the only one: safetensors keeps metadata in no order, and equal models are
 /// to have equal bytes.
@@ -22,6 +22,10 @@ pub(super) struct Tensors {
     pub(super) shift: Option<Vec<f64>>,
     pub(super) scale: Option<Vec<f64>>,
     pub(super) history: Vec<Record>,
+    /// Variances with denominator n − 1, which follow from the others.
+    pub(super) explained_variance: Option<Vec<f64>>,
+    /// Whether the digest is that of the content; nothing in a file of an earlier version.
+    pub(super) is_undamaged: Option<bool>,
 }
 
 /// Puts a file together.
@@ -49,7 +53,8 @@ pub(super) fn serialize(stored: &StoredModel, json: String) -> Result<Vec<u8>, S
         TensorView::new(Dtype::F64, shape.clone(), bytes).map(|view| ((*name).to_owned(), view))
     });
     let views: Vec<_> = views.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
-    let metadata = HashMap::from([(KEY.to_owned(), json)]);
+    let content = views.iter().map(|(name, view)| (name.as_str(), view.data()));
+    let metadata = HashMap::from([(KEY.to_owned(), digest::append(&json, content)?)]);
     safetensors::serialize(views, Some(metadata)).map_err(|error| error.to_string())
 }
 
@@ -80,6 +85,8 @@ pub(super) fn deserialize(bytes: &[u8]) -> Result<(Header, Tensors), String> {
         shift,
         scale,
         history: records_of(&file)?,
+        explained_variance: numbers(&file, "explained_variance", &[k])?,
+        is_undamaged: digest::fits(json, file.iter().map(|(name, view)| (name, view.data()))),
     };
     Ok((header, tensors))
 }
