@@ -7,6 +7,7 @@ mod args;
 mod commands;
 mod exit;
 mod interrupt;
+mod memory;
 mod output;
 mod plan;
 
@@ -14,7 +15,12 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+#[global_allocator]
+static ACCOUNT: memory::Account = memory::Account;
+
 fn main() -> ExitCode {
+    memory::inject_faults();
+    memory::limit(None);
     let cli = args::Cli::parse();
     interrupt::listen();
     match commands::run(cli.command) {

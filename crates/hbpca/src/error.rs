@@ -79,6 +79,18 @@ pub enum Error {
         /// The bound, and the way out.
         advice: String,
     },
+    /// Work that would take more memory than it may.
+    #[error("not enough memory: {what} need {needed} bytes, and {limit} are allowed; {advice}")]
+    Memory {
+        /// What needs it.
+        what: String,
+        /// Bytes needed, at most.
+        needed: u64,
+        /// Bytes that may be taken.
+        limit: u64,
+        /// The way out.
+        advice: String,
+    },
     /// A checkpoint of another run, other data or another version, or one that contradicts itself.
     #[error("the run cannot be resumed from this checkpoint: {0}")]
     Checkpoint(String),

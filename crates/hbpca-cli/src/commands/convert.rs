@@ -11,7 +11,7 @@ use crate::plan::{self, Source, known_format};
 
 /// Runs `hbpca convert`.
 pub fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
-    plan::use_threads(&args.threads)?;
+    plan::use_threads(&args.threads, (&args.verbosity).into())?;
     known_format(&args.output)?;
     let source = Source::find(&args.input)?;
     let verbosity = Verbosity::from(&args.verbosity);

@@ -21,7 +21,7 @@ use crate::plan::{self, CheckpointFiles, FitPlan, Source, Streamed};
 
 /// Runs `hbpca fit`.
 pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
-    plan::use_threads(&args.threads)?;
+    plan::use_threads(&args.threads, (&args.verbosity).into())?;
     let FitPlan { source, streamed, config, solver_flags, checkpoints, model, mut trace, json, verbosity } =
         FitPlan::new(args)?;
     let limits = &config.limits;
@@ -56,11 +56,11 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
         }
     };
 
-    // Files first: a reader of the table that went away must not cost the model.
-    if let Some(file) = model {
-        StoredModel::of_fit(&fit, &fit.chosen_because, limits.tol).write(file)?;
-    }
-    trace.map_or(Ok(()), Trace::finish)?;
+    // Files first: a reader of the table that went away must not cost the model, and a full disk not the table.
+    let model = model.map_or(Ok(()), |file| {
+        StoredModel::of_fit(&fit, &fit.chosen_because, limits.tol).write(file).map_err(Failure::from)
+    });
+    let written = model.and(trace.map_or(Ok(()), Trace::finish));
     if json {
         let stream = about.stream.as_ref();
         json::print(&json::FitObject::new(&fit, about.nnz, limits, about.read_seconds, stream))?;
@@ -75,6 +75,7 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
             writer.and_then(|writer| writer.way_on()).iter().for_each(|text| say::line(text));
         }
     }
+    written?;
     Ok(fit.outcome.into())
 }
 

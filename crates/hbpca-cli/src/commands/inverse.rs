@@ -9,7 +9,7 @@ use crate::plan::{self, Source, TableOutput};
 
 /// Runs `hbpca inverse`.
 pub fn run(args: &InverseArgs) -> Result<Exit, Failure> {
-    plan::use_threads(&args.threads)?;
+    plan::use_threads(&args.threads, (&args.verbosity).into())?;
     let model = plan::open_model(&args.model)?.model;
     let source = Source::find(&args.scores)?;
     let output = TableOutput::begin(&args.output)?;

@@ -115,5 +115,11 @@ impl<'a> FitObject<'a> {
 /// One line of JSON on standard output.
 pub fn print(object: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string(object).map_err(|error| Failure::output("standard output", error))?;
-    super::print(&(text + "\n"))
+    super::print_as_it_is(&(escaped(&text) + "\n"))
+}
+
+/// JSON in which control characters beyond ASCII, which strings may hold as they are, are escaped too: terminals obey them.
+fn escaped(text: &str) -> String {
+    let escape = |c: char| if c.is_control() { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+    if text.contains(char::is_control) { text.chars().map(escape).collect() } else { text.to_owned() }
 }

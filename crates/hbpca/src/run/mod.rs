@@ -227,6 +227,7 @@ impl<'a> Run<'a> {
         config.check(matrix.n_rows(), matrix.n_cols())?;
         let session = Session::new(config, checkpoints)?;
         config.on_threads(usize::MAX, || {
+            config.check_memory(matrix)?;
             let clock = session.clock();
             let source = InMemory::new(matrix, weights, config, &session, &cancel)?;
             observers.iter_mut().for_each(|observer| source.announce(&mut **observer));

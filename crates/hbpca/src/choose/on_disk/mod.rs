@@ -22,7 +22,7 @@ mod facts;
 mod tests;
 
 use candidates::Candidate;
-use facts::Facts;
+pub(super) use facts::Facts;
 
 use super::{Plan, Sizes};
 use crate::Error;
