@@ -21,7 +21,7 @@ from hbpca._compat import (
     validate_data,
     with_callbacks,
 )
-from hbpca._input import file_of, rows_of
+from hbpca._input import file_of, refuse_malformed, rows_of
 from hbpca._observers import FitTask, told_together
 from hbpca._progress import ProgressLine
 from hbpca._settings import Choices, Settings, wanted_components
@@ -331,6 +331,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixi
         )
 
     def _validated(self, X, *, reset):
+        if getattr(X, "format", "csr") != "csr":
+            refuse_malformed(X)  # before SciPy converts it
         # NaN and infinities are found by the compiled half, which names the entry.
         return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
 
