@@ -10,7 +10,9 @@ import hbpca
 from hbpca import _hbpca
 
 PACKAGE = resources.files("hbpca")
-STUBS = {node.name: node for node in ast.parse((PACKAGE / "_hbpca.pyi").read_text()).body if hasattr(node, "name")}
+NODES = ast.parse((PACKAGE / "_hbpca.pyi").read_text()).body
+STUBS = {node.name: node for node in NODES if hasattr(node, "name")}
+CONSTANTS = {node.target.id for node in NODES if isinstance(node, ast.AnnAssign)}
 
 
 def test_the_package_is_marked_as_typed():
@@ -24,7 +26,7 @@ def test_every_public_name_exists():
 
 def test_stubs_name_what_there_is():
     public = {name for name in dir(_hbpca) if not name.startswith("_")}
-    assert public == {*STUBS, "VERSION"}
+    assert public == {*STUBS, *CONSTANTS}
 
 
 @pytest.mark.parametrize("name", [name for name, stub in STUBS.items() if isinstance(stub, ast.FunctionDef)])
