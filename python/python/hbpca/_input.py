@@ -77,8 +77,10 @@ def refuse_malformed(X):
     if kind == "bsr":
         rows, columns = rows // X.blocksize[0], columns // X.blocksize[1]
     starts = X.indptr
-    if len(starts) != rows + 1 or starts[0] != 0:
-        raise ValueError(f"malformed sparse matrix: indptr has {len(starts)} numbers, and needs {rows + 1} from 0 on")
+    if len(starts) != rows + 1:
+        raise ValueError(f"malformed sparse matrix: indptr has {len(starts)} numbers, and needs {rows + 1}")
+    if starts[0] != 0:
+        raise ValueError(f"malformed sparse matrix: indptr begins with {starts[0]}, and must begin with 0")
     if (starts[1:] < starts[:-1]).any():
         raise ValueError("malformed sparse matrix: indptr falls; every row must start where the one before ends")
     if starts[-1] > min(len(X.indices), len(X.data)):

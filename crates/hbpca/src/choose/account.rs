@@ -62,7 +62,7 @@ mod tests {
             ),
             "{said}"
         );
-        assert!(said.contains("and 1073741824 are allowed; ask for fewer"), "{said}");
+        assert!(said.contains("and 1.0 GiB are allowed; ask for fewer"), "{said}");
         let small: Matrix = Csr::new(9, vec![0, 1, 2], vec![5, 8], vec![1.0_f32, 2.0]).unwrap().into();
         assert!(config.fit(&small).is_ok());
     }

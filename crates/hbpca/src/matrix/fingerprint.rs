@@ -35,10 +35,10 @@ pub(crate) fn hash_of_bits(rows: &Matrix<'_>) -> u64 {
     let mut hasher = XxHash3_64::with_seed(0);
     match rows {
         Matrix::DenseF32(x) => {
-            (0..x.n_rows()).for_each(|l| write_words(&mut hasher, x.row(l), f32::to_le_bytes))
+            (0..x.n_rows()).for_each(|l| write_words(&mut hasher, x.row(l), f32::to_le_bytes));
         }
         Matrix::DenseF64(x) => {
-            (0..x.n_rows()).for_each(|l| write_words(&mut hasher, x.row(l), f64::to_le_bytes))
+            (0..x.n_rows()).for_each(|l| write_words(&mut hasher, x.row(l), f64::to_le_bytes));
         }
         Matrix::CsrF32(x) => {
             write_places(&mut hasher, x.row_starts(), x.columns());

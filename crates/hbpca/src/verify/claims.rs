@@ -187,7 +187,10 @@ fn intervals(claims: &Claims<'_>) -> Option<String> {
     let stored = claims.certificate;
     let mut derived = stored.clone();
     derived.seen_from_values();
-    let same = |a: f64, b: f64| (a == b) || (a - b).abs() <= 8.0 * f64::EPSILON * a.abs().max(b.abs());
+    // Infinities are equal by their bits alone.
+    let same = |a: f64, b: f64| {
+        a.to_bits() == b.to_bits() || (a - b).abs() <= 8.0 * f64::EPSILON * a.abs().max(b.abs())
+    };
     let wrong = |i: &usize| {
         let relative = same(derived.relative_residuals[*i], stored.relative_residuals[*i]);
         let [a, b] = [&derived, stored].map(|x| x.eigenvalue_intervals[*i]);

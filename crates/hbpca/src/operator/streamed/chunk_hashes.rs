@@ -47,7 +47,11 @@ impl ChunkHashes {
         }
         archive.list("hashes", &mut halves)?;
         let sound = |x: &f64| *x >= 0.0 && *x <= HALF as f64 && x.fract() == 0.0;
-        archive.check("hashes", halves.len() % 2 == 0 && halves.iter().all(sound), "are no hashes")?;
+        archive.check(
+            "hashes",
+            halves.len().is_multiple_of(2) && halves.iter().all(sound),
+            "are no hashes",
+        )?;
         if archive.is_restoring() {
             let (pairs, _) = halves.as_chunks::<2>();
             self.known = pairs.iter().map(|[high, low]| Some((*high as u64) << 32 | *low as u64)).collect();
