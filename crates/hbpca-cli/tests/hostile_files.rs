@@ -148,7 +148,7 @@ fn memory_that_fails_at_any_point_is_an_error_and_leaves_nothing() {
         }
         failures += 1;
         assert_eq!(output.status.code(), Some(4), "block {n}: {}", text(&output.stderr));
-        assert!(text(&output.stderr).starts_with("error: not enough memory: "), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("error: not enough memory: "), "{}", text(&output.stderr));
         let left = folder.names();
         assert!(left == ["x.svm"] || left == ["c.ckpt", "x.svm"], "block {n}: {left:?}");
     }
