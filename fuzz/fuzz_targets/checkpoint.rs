@@ -18,7 +18,7 @@ libfuzzer_sys::fuzz_target!(|content: &[u8]| {
     let Ok(rows) = Dense::borrowed(&ROWS, 8, 3) else { return };
     let config = FitConfig {
         solver: checkpoint.solver,
-        limits: Limits { tol: 1e-12, max_passes: 12.0, max_seconds: 1.0 },
+        limits: Limits { tol: 1e-12, max_passes: 12.0, max_seconds: 1.0, ..Limits::default() },
         epoch: 2,
         threads: 1,
         ..FitConfig::default()

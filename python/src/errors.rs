@@ -5,7 +5,7 @@ use std::io;
 use hbpca::Error;
 use hbpca_io::{ReadError, WriteError};
 use pyo3::PyErr;
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
 
 /// An error on its way to Python.
 #[derive(Debug)]
@@ -62,6 +62,8 @@ impl From<Failure> for PyErr {
                 PyValueError::new_err(format!("{} = {value}: {advice}", keyword(name)))
             }
             Failure::Core(error @ Error::Singular { .. }) => PyValueError::new_err(singular(&error)),
+            Failure::Core(error @ Error::Memory { .. }) => PyMemoryError::new_err(error.to_string()),
+            Failure::Read(error @ ReadError::Memory { .. }) => PyMemoryError::new_err(error.to_string()),
             Failure::Core(error @ Error::Source(_)) => PyRuntimeError::new_err(error.to_string()),
             Failure::Core(error) => PyValueError::new_err(error.to_string()),
             Failure::Read(ReadError::Io { file, source })

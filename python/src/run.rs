@@ -96,6 +96,10 @@ impl Data<'_> {
     ) -> Outcome<Fit> {
         match self {
             Self::InMemory { matrix, weights } => {
+                // The rows are there already, or mapped: the machine's memory is for what comes besides.
+                let beside = |all: u64| all.saturating_add(matrix.bytes_per_pass() as u64);
+                let memory = hbpca_io::machine_memory().map(beside);
+                let config = FitConfig { memory, ..config.clone() };
                 Ok(config.run().weights(weights).observers(observers).cancelled_by(cancel).fit(matrix)?)
             }
             Self::OnDisk { rows, memory } => {

@@ -16,6 +16,8 @@ pub enum Exit {
     Usage = 2,
     /// The data or the model is at fault.
     BadInput = 3,
+    /// Not enough memory, or not enough room on the disk.
+    Memory = 4,
     /// Ctrl-C; what was reached is written.
     Interrupted = 130,
     /// The termination signal; what was reached is written.
@@ -51,6 +53,17 @@ pub enum Failure {
     /// A reader found the fault and knows the place.
     #[error("{0}")]
     Read(ReadError),
+    /// Memory does not suffice.
+    #[error("{0}")]
+    Memory(String),
+    /// A disk is full, or a file would become larger than it may.
+    #[error("cannot write {file}: {reason}")]
+    NoRoom {
+        /// The file.
+        file: String,
+        /// Why not.
+        reason: String,
+    },
     /// A file cannot be written.
     #[error("cannot write {file}: {reason}")]
     Output {
@@ -67,6 +80,7 @@ impl Failure {
         match self {
             // An output that cannot be written is a wrong argument: nothing was promised under another code.
             Self::Usage(_) | Self::Output { .. } => Exit::Usage,
+            Self::Read(ReadError::Memory { .. }) | Self::Memory(_) | Self::NoRoom { .. } => Exit::Memory,
             Self::Input(_) | Self::Read(_) => Exit::BadInput,
         }
     }
@@ -75,8 +89,17 @@ impl Failure {
     pub fn refused(error: &Error, file: &str) -> Self {
         match error {
             Error::Parameter { .. } => Self::Usage(error.to_string()),
+            Error::Memory { .. } => Self::Memory(format!("{file}: {error}")),
             _ => Self::Input(format!("{file}: {error}")),
         }
+    }
+
+    /// A file that the system does not let be written, for want of room or for another reason.
+    pub fn unwritten(file: &str, error: &std::io::Error) -> Self {
+        if lacks_room(error) {
+            return Self::NoRoom { file: file.to_owned(), reason: error.to_string() };
+        }
+        Self::output(file, error)
     }
 
     /// A file that cannot be written.
@@ -92,10 +115,16 @@ impl From<ReadError> for Failure {
     }
 }
 
+/// Whether the disk, a quota or a limit on the size of files is at fault.
+fn lacks_room(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind;
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
+}
+
 impl From<WriteError> for Failure {
     fn from(error: WriteError) -> Self {
         match error {
-            WriteError::Io { file, source } => Self::output(file, source),
+            WriteError::Io { file, source } => Self::unwritten(&file, &source),
             other => Self::Usage(other.to_string()),
         }
     }

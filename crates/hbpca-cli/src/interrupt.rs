@@ -23,8 +23,19 @@ pub fn exit() -> Exit {
     if TERMINATED.load(Ordering::SeqCst) { Exit::Terminated } else { Exit::Interrupted }
 }
 
+/// A file that grows beyond a limit (`ulimit -f`) is an error of that write, not the end of the program.
+fn survive_full_files() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[allow(unsafe_code, reason = "a foreign function that sets how one signal is treated")]
+    // SAFETY: the signal is a valid one, and to ignore it runs no code.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+    }
+}
+
 /// Begins to listen for Ctrl-C and for the termination signal.
 pub fn listen() {
+    survive_full_files();
     let refused = ctrlc::set_handler(|| {
         if let Some(token) = running().take() {
             token.cancel();

@@ -7,6 +7,7 @@ mod args;
 mod commands;
 mod exit;
 mod interrupt;
+mod memory;
 mod output;
 mod plan;
 
@@ -17,7 +18,12 @@ use clap::Parser;
 use exit::{Exit, Failure};
 use output::{json, say};
 
+#[global_allocator]
+static ACCOUNT: memory::Account = memory::Account;
+
 fn main() -> ExitCode {
+    memory::inject_faults();
+    memory::limit(None);
     let cli = match args::Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return not_understood(&error),

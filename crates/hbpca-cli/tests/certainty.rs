@@ -158,7 +158,8 @@ fn check_refutes_components_that_do_not_lead() {
     let run = folder.run("check m.safetensors a.csv");
     assert_eq!(run.code(), 1);
     assert!(
-        run.stdout().contains("refuted") && run.stdout().contains("fault: the components do not lead"),
+        run.stdout().contains("refuted")
+            && run.stdout().contains("fault: leading: the components do not lead"),
         "{}",
         run.stdout()
     );

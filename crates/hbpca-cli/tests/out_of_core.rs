@@ -112,7 +112,7 @@ fn a_budget_too_small_for_anything_names_one_that_works() {
 #[test]
 fn what_cannot_be_streamed_and_does_not_fit_names_the_way_out() {
     let folder = Folder::with_data();
-    let refusal = folder.run("fit x.csv --memory 5K").refusal(3);
+    let refusal = folder.run("fit x.csv --memory 5K").refusal(4);
     assert!(refusal.contains("cannot be read in pieces because csv files"), "{refusal}");
     assert!(refusal.contains("convert it once with hbpca convert to a chunk folder"), "{refusal}");
 }
@@ -251,6 +251,45 @@ fn streams_killed_at_any_moment_are_resumed_to_the_same_bits() {
         for name in ["eigenvalues", "certificate", "passes", "outcome"] {
             assert_eq!(resumed[name], whole[name], "{solver}: {name}");
         }
+        std::fs::remove_file(folder.path("c")).unwrap();
+    }
+}
+
+/// Replaces one number of a row in place, and sets the time of the file.
+fn edit(path: &std::path::Path, row: u64, d: u64, time: std::time::SystemTime) {
+    use std::io::{Seek, SeekFrom, Write};
+    let mut file = std::fs::File::options().write(true).open(path).unwrap();
+    file.seek(SeekFrom::Start(128 + 4 * d * row + 8)).unwrap();
+    file.write_all(&1e4_f32.to_le_bytes()).unwrap();
+    file.set_modified(time).unwrap();
+}
+
+#[test]
+fn a_streamed_resume_of_data_that_changed_is_refused() {
+    let folder = Folder::new();
+    for solver in ["krylov", "anchored", "power", "covariance"] {
+        npy(&folder, "x.npy", 60_000, 256);
+        let path = folder.path("x.npy");
+        let args = format!("fit x.npy --solver {solver} --memory 64M --json -q --tol 1e-12");
+        let begun = folder.run(&format!("{args} --max-passes 3 --checkpoint c"));
+        assert!(begun.code() <= 1, "{solver}: {}", begun.stderr());
+
+        // A later time alone only makes it look.
+        let later = std::time::SystemTime::now() + std::time::Duration::from_secs(2);
+        std::fs::File::options().write(true).open(&path).unwrap().set_modified(later).unwrap();
+        let resumed = folder.run(&format!("{args} --max-passes 6 --resume c"));
+        assert!(resumed.code() <= 1, "{solver}: {}", resumed.stderr());
+
+        // Row 1000 is none of those that the fingerprint samples. A run that is finished reads nothing more, unless the time says that it should.
+        let before = std::fs::metadata(&path).unwrap().modified().unwrap();
+        let again = later + std::time::Duration::from_secs(2);
+        edit(&path, 1000, 256, if solver == "covariance" { again } else { before });
+        let refusal = folder.run(&format!("{args} --max-passes 6 --resume c")).refusal(3);
+        assert!(
+            refusal.contains("c: the run cannot be resumed from this checkpoint: rows "),
+            "{solver}: {refusal}"
+        );
+        assert!(refusal.contains("have changed since it was written"), "{solver}: {refusal}");
         std::fs::remove_file(folder.path("c")).unwrap();
     }
 }

@@ -54,11 +54,11 @@ fn a_pipe_closed_early_is_no_failure_and_the_model_is_kept() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_reported_and_2() {
+fn a_full_disk_is_reported_and_4() {
     let folder = Folder::with_data();
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let output = process(&folder, "fit x.csv").stdout(full).stderr(Stdio::piped()).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(output.status.code(), Some(4));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.starts_with("error: cannot write standard output: "), "{said}");
 }

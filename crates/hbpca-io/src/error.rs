@@ -49,6 +49,14 @@ pub enum ReadError {
         /// What was expected and what was found.
         message: String,
     },
+    /// Data that is larger than the memory it may take.
+    #[error("{file}: {message}")]
+    Memory {
+        /// The file.
+        file: String,
+        /// How large it is, and the way out.
+        message: String,
+    },
     /// An option that does not fit the file.
     #[error("{file}: {message}")]
     Option {
@@ -82,6 +90,7 @@ impl ReadError {
             | Self::Text { file, .. }
             | Self::Entry { file, .. }
             | Self::Malformed { file, .. }
+            | Self::Memory { file, .. }
             | Self::Option { file, .. } => file,
         }
     }

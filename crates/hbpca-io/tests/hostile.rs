@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used, clippy::needless_for_each, reason = "a test fails where it unwraps")]
 
+mod common;
+
+use common::{Random, cases};
 use hbpca::{Csr, Dense, Matrix};
 use hbpca_io::{Compression, Format, Labels, ReadOptions, WriteOptions, read_bytes, write};
 
@@ -64,69 +67,13 @@ fn a_compressed_file_cut_anywhere_is_refused_or_whole() {
     }
 }
 
-/// SplitMix64: a named generator, so that the same files are tried everywhere.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) % bound as u64) as usize
-    }
-
-    /// Changes, inserts, removes or repeats a few bytes.
-    fn mutate(&mut self, bytes: &mut Vec<u8>) {
-        const TOKENS: [&[u8]; 16] = [
-            b"\n",
-            b" ",
-            b":",
-            b",",
-            b"\"",
-            b"#",
-            b"%",
-            b"-",
-            b"0",
-            b"1e999",
-            b"nan",
-            b"99999999999999999999",
-            b"\0",
-            b"\xFF\xFF\xFF\xFF",
-            b"\x7F\xFF\xFF\xFF",
-            b"'",
-        ];
-        for _ in 0..=self.below(4) {
-            let at = self.below(bytes.len() + 1);
-            match self.below(5) {
-                0 if at < bytes.len() => bytes[at] ^= 1 << self.below(8),
-                1 if at < bytes.len() => bytes[at] = self.below(256) as u8,
-                2 => {
-                    let token = TOKENS[self.below(TOKENS.len())];
-                    bytes.splice(at..at, token.iter().copied());
-                }
-                3 => {
-                    let end = bytes.len().min(at + 1 + self.below(8));
-                    bytes.drain(at..end);
-                }
-                _ => {
-                    let end = bytes.len().min(at + 1 + self.below(16));
-                    let copy = bytes[at..end].to_vec();
-                    bytes.splice(at..at, copy);
-                }
-            }
-        }
-    }
-}
-
 #[test]
 fn a_file_changed_anywhere_is_read_or_refused() {
     // The decoder of Parquet may panic inside, which is caught; its messages would only hide others here.
     std::panic::set_hook(Box::new(|_| {}));
-    let from_environment = |name: &str| std::env::var(name).ok().and_then(|x| x.parse::<u64>().ok());
-    let mut random = Random(from_environment("PROPTEST_RNG_SEED").unwrap_or(1));
+    let mut random = Random::seeded();
     for (format, bytes) in files() {
-        for round in 0..from_environment("PROPTEST_CASES").unwrap_or(0).max(3000) {
+        for round in 0..cases(3000) {
             let mut changed = bytes.clone();
             random.mutate(&mut changed);
             let outcome =

@@ -30,6 +30,18 @@ impl MomentumChoice {
     }
 }
 
+/// What the choice of a solver rests on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Tuning {
+    /// The speeds of a nominal machine: the same choice everywhere, and the same bits for any number of threads.
+    #[default]
+    Nominal,
+    /// Speeds that are measured here, in a third of a second: the choice may differ between machines and numbers of threads.
+    Measured,
+}
+
 /// Everything that can be chosen about a fit. The defaults are those of the command line.
 ///
 /// ```
@@ -70,6 +82,10 @@ pub struct FitConfig {
     pub start: Option<Block>,
     /// What f32 rows are multiplied in.
     pub precision: PrecisionChoice,
+    /// What the choice of a solver rests on.
+    pub tuning: Tuning,
+    /// Bytes that a fit in memory may take, data included; one that would take more is refused before it begins.
+    pub memory: Option<u64>,
     /// Asks for a [probe](crate::probe) after the run: bounds on angles that fail with this probability at most.
     pub certify: Option<f64>,
     /// Seed of the probe; the operating system's where none is given.
@@ -93,6 +109,8 @@ impl Default for FitConfig {
             threads: 0,
             start: None,
             precision: PrecisionChoice::Auto,
+            tuning: Tuning::Nominal,
+            memory: None,
             certify: None,
             probe_seed: None,
         }

@@ -90,6 +90,18 @@ pub enum Error {
         /// The bound, and the way out.
         advice: String,
     },
+    /// Work that would take more memory than it may.
+    #[error("not enough memory: {what} need {}, and {} are allowed; {advice}", human(*needed), human(*limit))]
+    Memory {
+        /// What needs it.
+        what: String,
+        /// Bytes needed, at most.
+        needed: u64,
+        /// Bytes that may be taken.
+        limit: u64,
+        /// The way out.
+        advice: String,
+    },
     /// A checkpoint of another run, other data or another version, or one that contradicts itself.
     #[error("the run cannot be resumed from this checkpoint: {0}")]
     Checkpoint(String),
@@ -117,4 +129,16 @@ impl Error {
     pub fn shape(what: impl Into<String>, expected: usize, found: usize) -> Self {
         Self::Shape { what: what.into(), expected, found }
     }
+}
+
+/// A number of bytes as people write it.
+pub(crate) fn human(bytes: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < units.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", units[unit]) }
 }

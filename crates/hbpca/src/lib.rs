@@ -50,13 +50,14 @@ pub mod solver;
 mod state;
 mod stopwatch;
 pub mod theory;
+pub mod verify;
 
 pub use block::Block;
 pub use cancel::CancelToken;
 pub use certificate::{Certificate, Next, check};
 pub use choose::StreamPlan;
 pub use columns::{Centering, ColumnStatistics, Preprocessing, RowMap, Scaling};
-pub use config::{FitConfig, MomentumChoice};
+pub use config::{FitConfig, MomentumChoice, Tuning};
 pub use driver::{Driver, Report};
 pub use error::Error;
 pub use limits::{Accuracy, Limits};

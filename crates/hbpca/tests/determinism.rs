@@ -159,6 +159,27 @@ fn whole_fits_with_every_solver_do_not_depend_on_threads() {
 }
 
 #[test]
+fn fits_with_the_solver_left_to_choose_do_not_depend_on_threads() {
+    // Of these a few are as cheap by forming C as by passes.
+    for (n, d) in [(1000, 300), (1000, 600), (2000, 400)] {
+        let x = dense_f32(&sparse_values(n, d, 1.0, 5), d);
+        for k in [1, 10, 30] {
+            let fit = |threads: usize| {
+                let limits = Limits { tol: 1e-3, max_passes: 20.0, ..Limits::default() };
+                FitConfig { k, threads, limits, ..FitConfig::default() }.fit(&x).unwrap()
+            };
+            let one = fit(1);
+            for threads in [2, 16] {
+                let other = fit(threads);
+                assert_eq!((one.solver, &one.chosen_because), (other.solver, &other.chosen_because));
+                assert_eq!(one.model, other.model, "{n} × {d}, k = {k}, {threads} threads");
+                assert_eq!(one.certificate, other.certificate, "{n} × {d}, k = {k}, {threads} threads");
+            }
+        }
+    }
+}
+
+#[test]
 fn the_same_seed_gives_the_same_fit_and_another_seed_another() {
     let x = dense(with_spectrum(200, &geometric(8, 0.9), 1).0, 8);
     for solver in SolverKind::ALL.into_iter().filter(|kind| *kind != SolverKind::Covariance) {

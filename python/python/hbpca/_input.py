@@ -64,9 +64,48 @@ def collected(X):
     return X.collect() if is_lazy else X
 
 
+def refuse_malformed(X):
+    """Refuses sparse matrices whose indices point outside. SciPy follows them without a look, out of the array if need be."""
+    kind = getattr(X, "format", None)
+    if kind not in ("csr", "csc", "coo", "bsr") or not hasattr(X, "data"):
+        return
+    if len(X.shape) != 2:
+        return
+    if kind == "coo":
+        _refuse_outside("row", X.row, X.shape[0])
+        _refuse_outside("column", X.col, X.shape[1])
+        if not len(X.row) == len(X.col) == len(X.data):
+            raise ValueError(
+                f"malformed sparse matrix: {len(X.row)} rows, {len(X.col)} columns and {len(X.data)} values are listed"
+            )
+        return
+    rows, columns = X.shape if kind != "csc" else X.shape[::-1]
+    if kind == "bsr":
+        rows, columns = rows // X.blocksize[0], columns // X.blocksize[1]
+    starts = X.indptr
+    if len(starts) != rows + 1:
+        raise ValueError(f"malformed sparse matrix: indptr has {len(starts)} numbers, and needs {rows + 1}")
+    if starts[0] != 0:
+        raise ValueError(f"malformed sparse matrix: indptr begins with {starts[0]}, and must begin with 0")
+    if (starts[1:] < starts[:-1]).any():
+        raise ValueError("malformed sparse matrix: indptr falls; every row must start where the one before ends")
+    if starts[-1] > min(len(X.indices), len(X.data)):
+        raise ValueError(
+            f"malformed sparse matrix: indptr ends with {starts[-1]}, and there are {len(X.indices)} indices "
+            f"and {len(X.data)} values"
+        )
+    _refuse_outside("index", X.indices[: starts[-1]], columns)
+
+
+def _refuse_outside(what, indices, count):
+    if len(indices) and (indices.min() < 0 or indices.max() >= count):
+        raise ValueError(f"malformed sparse matrix: {what} {indices.min()} to {indices.max()} where 0 to {count - 1} exist")
+
+
 def matrix_of(X):
     """Anything array-like or sparse as a two-dimensional array or CSR matrix of float32 or float64."""
     X = collected(X)
+    refuse_malformed(X)
     X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
     if X.ndim != 2:
         raise ValueError(f"X has {X.ndim} dimensions where 2 are needed: reshape it to rows and columns")
@@ -79,6 +118,7 @@ def rows_of(X) -> Dense | Sparse:
 
 
 def _sparse(X) -> Sparse:
+    refuse_malformed(X)
     if not X.has_canonical_format:
         X = X.copy()  # the caller's matrix stays as it is
         X.sum_duplicates()

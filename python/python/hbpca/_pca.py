@@ -22,7 +22,7 @@ from hbpca._compat import (
     with_callbacks,
 )
 from hbpca._files import read
-from hbpca._input import collected, file_of, rows_of
+from hbpca._input import collected, file_of, refuse_malformed, rows_of
 from hbpca._maps import Gaussian, Maps, exact
 from hbpca._names import check_file_names, columns_named, loadings
 from hbpca._observers import FitTask, told_together
@@ -291,6 +291,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
         X = collected(X)
         if not reset and isinstance(X, str | os.PathLike):
             return self._read(X)
+        if getattr(X, "format", "csr") != "csr":
+            refuse_malformed(X)  # before SciPy converts it
         # NaN and infinities are found by the compiled half, which names the entry.
         return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
 

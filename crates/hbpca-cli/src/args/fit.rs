@@ -70,6 +70,9 @@ pub struct FitArgs {
     pub precision: PrecisionArg,
     #[command(flatten)]
     pub threads: ThreadArgs,
+    /// Measure this machine before a solver is chosen; the choice, and the last bits, may then differ between machines
+    #[arg(long, help_heading = METHOD)]
+    pub tune: bool,
     /// Memory to stay within, such as 512M or 4G; data that does not fit is read from disk in every pass [default: half of what
     /// the machine or its control group allows]
     #[arg(long, value_name = "SIZE")]

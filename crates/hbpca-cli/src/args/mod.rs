@@ -27,7 +27,7 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 converged (or done) · 1 result written but not converged, or a check that does not \
-    hold · 2 wrong usage · 3 bad input · 130 interrupted or 143 terminated, with what was reached written";
+    hold · 2 wrong usage · 3 bad input · 4 not enough memory or disk · 130 interrupted or 143 terminated, with what was reached written";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -38,7 +38,7 @@ pub enum Command {
     Transform(TransformArgs),
     /// Rebuild data from scores
     Inverse(InverseArgs),
-    /// Recompute a model's certificate from the data
+    /// Recompute everything a model claims from the data
     Check(CheckArgs),
     /// Describe data or a model
     Info(InfoArgs),
@@ -137,9 +137,16 @@ pub struct CheckArgs {
     pub model: PathBuf,
     #[command(flatten)]
     pub data: DataArgs,
-    /// Residual up to which a component counts as correct, relative to its eigenvalue [default: the tolerance of the fit]
+    /// Demand besides that every recomputed residual is at most TOL times its eigenvalue; the tolerance that the model names is
+    /// printed, never believed
     #[arg(long, value_name = "TOL")]
     pub tol: Option<f64>,
+    /// Numbers the data is kept in, where the fit chose others than those of the file
+    #[arg(long, value_enum, default_value_t = PrecisionArg::Auto)]
+    pub precision: PrecisionArg,
+    /// The weights that the model was fitted with: a file with one number for each row of the data
+    #[arg(long, value_name = "FILE")]
+    pub weights: Option<PathBuf>,
     /// Probability with which the probe for components that were missed may fail
     #[arg(long, value_name = "DELTA", default_value_t = 1e-9)]
     pub certify: f64,

@@ -1,20 +1,11 @@
-//! `hbpca check`: a model's claims, tested on the data by a pass of their own.
+//! `hbpca check`: a model's claims, compared with what the data says.
 //!
-//! The column statistics are gathered anew and the products Cw are computed anew; from the file come only the vectors and
-//! what it says about them. With T = tol·θ₁ the model holds if
-//!
-//! - every component has a residual ρᵢ ≤ tol·θᵢ or no variance to rounding, and the vectors are orthonormal to tol: k different eigenpairs;
-//! - a probe with random vectors finds no variance beside them that would make them other than the leading ones;
-//! - the stored eigenvalues are the data's, each to tol·θᵢ or its rounding;
-//! - the stored preparation is the data's: means that are off by δ (in scaled units) change C by δδᵀ, so ‖δ‖² ≤ T; divisors
-//!   that are off by a factor 1 + e change it by 2|e|θ₁ at most to first order, so 2|e| ≤ tol;
-//! - it was fitted on as many rows.
+//! The [core](hbpca::verify) computes everything anew; here it is asked and shown.
 
-use hbpca::certificate::Certainty;
-use hbpca::operator::{Covariance, CovarianceOperator};
-use hbpca::probe::{ProbeConfig, ProbeResult, ProbeSeed, probe};
-use hbpca::{Block, Certificate, ColumnStatistics, Model, Next, RowMap};
-use hbpca_io::StoredModel;
+use hbpca::probe::{ProbeConfig, ProbeResult, ProbeSeed};
+use hbpca::verify::{Claim, Claims, Leading, Verdict, Verification, VerifyConfig, verify};
+use hbpca::{Certificate, Matrix};
+use hbpca_io::{CertificateRule, Input, ReadOptions, StoredModel};
 use serde::Serialize;
 
 use crate::args::CheckArgs;
@@ -23,7 +14,7 @@ use crate::output::progress::Spinner;
 use crate::output::say::Verbosity;
 use crate::output::table::facts;
 use crate::output::{self, certainty, json, number};
-use crate::plan::{self, Loaded, Source};
+use crate::plan::{self, Source};
 
 /// `hbpca check --json`.
 #[derive(Serialize)]
@@ -32,10 +23,14 @@ struct Object {
     holds: bool,
     /// Whether the components are the leading ones: `proved`, `probability`, `unverified` or `refuted`.
     leading: Leading,
-    tol: f64,
+    /// The tolerance that was demanded.
+    tol: Option<f64>,
+    /// The tolerance that the model was fitted with, as it says.
+    stored_tol: f64,
     n: usize,
     d: usize,
     k: usize,
+    weight: f64,
     eigenvalues: Vec<f64>,
     stored_eigenvalues: Vec<f64>,
     total_variance: f64,
@@ -44,27 +39,19 @@ struct Object {
     #[serde(skip)]
     probe: Option<ProbeResult>,
     certificate: Certificate,
+    /// Every claim, and what became of it.
+    claims: Vec<Claim>,
     /// What does not hold, in words.
     faults: Vec<String>,
 }
 
-/// What is known of whether the components lead.
-#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Leading {
-    Proved,
-    Probability,
-    Unverified,
-    Refuted,
-}
-
 /// Runs `hbpca check`.
 pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
-    plan::use_threads(&args.threads)?;
+    plan::use_threads(&args.threads, (&args.verbosity).into())?;
     let verbosity = Verbosity::from(&args.verbosity);
-    let StoredModel { model, origin } = plan::open_model(&args.model)?;
-    let tol = args.tol.unwrap_or(origin.tol);
-    if !(0.0..1.0).contains(&tol) {
+    if let Some(tol) = args.tol
+        && !(0.0..1.0).contains(&tol)
+    {
         return Err(Failure::Usage(format!("--tol {tol}: the relative tolerance lies from 0 up to below 1")));
     }
     let failure_probability = args.certify;
@@ -72,14 +59,20 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
         let advice = "a probability of failure lies above 0 and at most at 0.5; try 1e-9";
         return Err(Failure::Usage(format!("--certify {failure_probability}: {advice}")));
     }
+    let stored = plan::open_model(&args.model)?;
     let seed = args.seed.map_or(ProbeSeed::FromSystem, ProbeSeed::Given);
-    let probing = ProbeConfig { failure_probability, seed, ..ProbeConfig::default() };
+    let probe = ProbeConfig { failure_probability, seed, ..ProbeConfig::default() };
     let mut source = Source::find(&args.data)?;
-    source.for_model(&model);
+    source.for_model(&stored.model);
+    source.keep_in(plan::storage(args.precision));
     let loaded = source.read(verbosity)?;
+    let weights = weights(args, &stored, loaded.data.matrix.n_rows())?;
     let spinner = Spinner::new(verbosity, "checking");
-    let object = examine(&model, &loaded, tol, &probing)?;
+    let config = VerifyConfig { tol: args.tol, probe };
+    let found = verify(&loaded.data.matrix, weights.as_deref(), &claims(&stored), &config)
+        .map_err(|error| Failure::refused(&error, &loaded.name))?;
     drop(spinner);
+    let object = Object::new(&stored, found, loaded.data.matrix.n_rows(), args.tol);
     if args.json {
         json::print(&object)?;
     } else {
@@ -88,167 +81,104 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     Ok(if object.holds { Exit::Success } else { Exit::NotConverged })
 }
 
-fn examine(model: &Model, loaded: &Loaded, tol: f64, probing: &ProbeConfig) -> Result<Object, Failure> {
-    let refused = |error| Failure::refused(&error, &loaded.name);
-    let matrix = &loaded.data.matrix;
-    let (d, k) = (model.n_features(), model.n_components());
-    if matrix.n_cols() != d {
-        return Err(refused(hbpca::Error::shape("columns, as the model has", d, matrix.n_cols())));
+fn claims(stored: &StoredModel) -> Claims<'_> {
+    let StoredModel { model, origin } = stored;
+    Claims {
+        model,
+        certificate: &origin.certificate,
+        tol: origin.tol,
+        outcome: origin.outcome,
+        judges_each_component: origin.rule == CertificateRule::EachEigenvalue,
     }
-    let statistics = ColumnStatistics::new(matrix).map_err(refused)?;
-    let map = model.summary().preprocessing.row_map(&statistics);
-    let total_variance = map.total_variance();
-    let mut operator = Covariance::with_map(matrix, map.clone());
-    let next = if k < d { Next::Unknown } else { Next::Nothing };
-    let vectors = model.vectors();
-    let certificate = hbpca::check(&mut operator, &vectors, next, tol).map_err(refused)?.judged(tol, false);
-    let (certificate, probe) = probed(&mut operator, model, certificate, probing).map_err(refused)?;
-    let leading = match (certificate.certainty, &probe) {
-        (_, Some(probe)) if certificate.is_refuted_by(probe.least) => Leading::Refuted,
-        (Certainty::Proved, _) => Leading::Proved,
-        (Certainty::Probability, _) => Leading::Probability,
-        _ => Leading::Unverified,
-    };
-    let faults = faults(model, &certificate, &map, matrix.n_rows(), tol, leading);
-    Ok(Object {
-        schema: json::SCHEMA,
-        holds: faults.is_empty(),
-        leading,
-        tol,
-        n: matrix.n_rows(),
-        d,
-        k,
-        eigenvalues: certificate.eigenvalues.clone(),
-        stored_eigenvalues: model.eigenvalues().to_vec(),
-        total_variance,
-        probe_passes: probe.map_or(0, |probe| probe.passes),
-        probe_seed: probe.map(|probe| probe.seed),
-        probe,
-        certificate,
-        faults,
-    })
 }
 
-/// The certificate after a probe of the components with variance, where there is something beside them to probe.
-fn probed(
-    operator: &mut dyn CovarianceOperator,
-    model: &Model,
-    certificate: Certificate,
-    probing: &ProbeConfig,
-) -> Result<(Certificate, Option<ProbeResult>), hbpca::Error> {
-    let varying = certificate.n_varying();
-    if varying == 0 || varying == model.n_features() {
-        return Ok((certificate, None));
-    }
-    let columns: Vec<&[f64]> = (0..varying).map(|i| model.component(i)).collect();
-    let found = probe(operator, &Block::from_columns(&columns)?, probing, certificate.probe_goal())?;
-    if certificate.gap_is_proved {
-        return Ok((certificate, Some(found)));
-    }
-    let failure_probability = probing.failure_probability;
-    let next = Next::Probable { bound: found.bound, failure_probability };
-    let certificate = certificate.knowing(next, operator.total_variance(), model.n_features());
-    Ok((certificate, Some(found)))
-}
-
-fn faults(
-    model: &Model,
-    certificate: &Certificate,
-    map: &RowMap,
-    n: usize,
-    tol: f64,
-    leading: Leading,
-) -> Vec<String> {
-    let mut faults = Vec::new();
-    let mut require = |holds: bool, fault: String| {
-        if !holds {
-            faults.push(fault);
+/// The weights of the rows; a model that was fitted with some cannot be checked without.
+fn weights(args: &CheckArgs, stored: &StoredModel, n: usize) -> Result<Option<Vec<f64>>, Failure> {
+    let Some(path) = &args.weights else {
+        let summary = stored.model.summary();
+        #[allow(clippy::float_cmp, reason = "without weights this is a count")]
+        let weighted = summary.weight != summary.n as f64 && summary.n == n;
+        if weighted {
+            let advice = "give the weights it was fitted with by --weights FILE, one number for each row";
+            let (model, weight) = (args.model.display(), summary.weight);
+            return Err(Failure::Input(format!("{model}: its {n} rows weigh {weight} in all: {advice}")));
         }
+        return Ok(None);
     };
-    let theta = certificate.eigenvalues.first().copied().unwrap_or(0.0);
-    let (allowed, small) = (tol * theta, number::small);
-    let k = model.n_components();
-
-    let worst = certificate.worst();
-    require(
-        certificate.holds(tol),
-        format!("a residual is {} of its eigenvalue, the tolerance {}", small(worst), small(tol)),
-    );
-    require(
-        leading != Leading::Refuted,
-        "the components do not lead: there is more variance beside them than along the last".to_owned(),
-    );
-    // Inner products of d numbers round by dε each, k² of them.
-    let rounding = (k * model.n_features()) as f64 * f64::EPSILON;
-    let loss = certificate.orthonormality_loss;
-    require(
-        loss <= tol.max(rounding),
-        format!("the components are not orthonormal: ‖WᵀW − I‖ = {}", small(loss)),
-    );
-
-    let pairs = certificate.eigenvalues.iter().zip(model.eigenvalues());
-    // Each to its own tolerance, or to what it is known to.
-    let excess = |(i, (found, stored)): (usize, (&f64, &f64))| {
-        let off = (found - stored).abs();
-        let known_to = (tol * found).max(2.0 * certificate.rounding(i));
-        (off > known_to).then_some(off)
-    };
-    let off = pairs
-        .enumerate()
-        .filter_map(excess)
-        .fold(None, |most: Option<f64>, off| Some(most.map_or(off, |most| most.max(off))));
-    require(off.is_none(), format!("a stored eigenvalue is off by {}", small(off.unwrap_or(0.0))));
-    let rounding = 2.0 * certificate.image_rounding;
-
-    let shift = squared_distance(map, model);
-    require(shift <= allowed.max(rounding), format!("the stored means change C by {}", small(shift)));
-    let scale = largest_factor(map, model);
-    require(
-        2.0 * scale <= tol.max(2.0 * f64::EPSILON),
-        format!("the stored scales are off by a factor of 1 + {}", small(scale)),
-    );
-    let stored = model.summary().n;
-    require(
-        n == stored,
-        format!("the model was fitted on {} rows, the data has {}", number::count(stored), number::count(n)),
-    );
-    faults
+    let name = path.display();
+    let matrix = hbpca_io::read(Input::path(path), &ReadOptions::default())?.matrix;
+    let (rows, columns) = (matrix.n_rows(), matrix.n_cols());
+    if columns != 1 || rows != n {
+        let needed = format!("one number for each of the {} rows is needed", number::count(n));
+        return Err(Failure::Input(format!("{name}: it has {rows} rows × {columns} columns where {needed}")));
+    }
+    Ok(Some(column(&matrix)))
 }
 
-/// ‖D⁻¹(μ − μ′)‖² between the data's means and the model's.
-fn squared_distance(map: &RowMap, model: &Model) -> f64 {
-    let at = |part: Option<&[f64]>, j: usize, otherwise: f64| part.map_or(otherwise, |values| values[j]);
-    (0..model.n_features())
-        .map(|j| ((at(map.shift(), j, 0.0) - at(model.shift(), j, 0.0)) / at(map.scale(), j, 1.0)).powi(2))
-        .sum()
+/// The numbers of a matrix of one column.
+fn column(matrix: &Matrix<'_>) -> Vec<f64> {
+    let mut values = vec![0.0; matrix.n_rows()];
+    for (row, value) in values.iter_mut().enumerate() {
+        matrix.for_each_in_row(row, |_, x| *value = x);
+    }
+    values
 }
 
-/// Largest |s′/s − 1| between the data's scales and the model's.
-fn largest_factor(map: &RowMap, model: &Model) -> f64 {
-    match (map.scale(), model.scale()) {
-        (None, None) => 0.0,
-        (found, stored) => (0..model.n_features())
-            .map(|j| (stored.map_or(1.0, |s| s[j]) / found.map_or(1.0, |s| s[j]) - 1.0).abs())
-            .fold(0.0, f64::max),
+impl Object {
+    fn new(stored: &StoredModel, found: Verification, n: usize, tol: Option<f64>) -> Self {
+        let model = &stored.model;
+        Self {
+            schema: json::SCHEMA,
+            holds: found.holds(),
+            leading: found.leading,
+            tol,
+            stored_tol: stored.origin.tol,
+            n,
+            d: model.n_features(),
+            k: model.n_components(),
+            weight: found.weight,
+            eigenvalues: found.certificate.eigenvalues.clone(),
+            stored_eigenvalues: model.eigenvalues().to_vec(),
+            total_variance: found.total_variance,
+            probe_passes: found.probe.map_or(0, |probe| probe.passes),
+            probe_seed: found.probe.map(|probe| probe.seed),
+            probe: found.probe,
+            faults: found.faults().map(|claim| format!("{}: {}", claim.claim, claim.found)).collect(),
+            certificate: found.certificate,
+            claims: found.claims,
+        }
     }
 }
 
 fn report(object: &Object, model: &str, data: &str) -> String {
     let verdict = if object.holds { "holds" } else { "does not hold" };
-    let mut text = format!("{model} {verdict} on {data}, tolerance {}\n\n", number::small(object.tol));
+    let mut text = format!("{model} {verdict} on {data}\n\n");
     let list =
         |values: &[f64]| values.iter().take(5).map(|x| number::value(*x)).collect::<Vec<_>>().join("  ");
     let more = if object.k > 5 { format!("  … {} in all", object.k) } else { String::new() };
+    let kept = |verdict: Verdict| object.claims.iter().filter(|claim| claim.verdict == verdict).count();
+    let tolerance = match object.tol {
+        Some(tol) => format!("{} demanded", number::small(tol)),
+        None => format!("none demanded; the fit's own was {}, as it says", number::small(object.stored_tol)),
+    };
     text += &facts(&[
         ("eigenvalues found", list(&object.eigenvalues) + &more),
         ("eigenvalues stored", list(&object.stored_eigenvalues) + &more),
         ("largest residual", format!("{} of its eigenvalue", number::small(object.certificate.worst()))),
+        ("tolerance", tolerance),
         ("orthonormality loss", number::small(object.certificate.orthonormality_loss)),
         ("leading", leading(object)),
         ("certificate", format!("{}", object.certificate)),
+        ("claims", format!("{} of {} hold", kept(Verdict::Holds), object.claims.len())),
     ]);
-    let faults = object.faults.iter().flat_map(|fault| ["fault: ", fault, "\n"]);
-    text.extend(faults);
+    for claim in &object.claims {
+        let label = match claim.verdict {
+            Verdict::Holds => continue,
+            Verdict::Fails => "fault",
+            Verdict::Unverified => "not verified",
+        };
+        text += &format!("{label}: {}: {}\n", claim.claim, claim.found);
+    }
     text
 }
 
@@ -260,10 +190,8 @@ fn leading(object: &Object) -> String {
         Leading::Refuted => {
             "refuted: there is more variance beside the components than along the last".to_owned()
         }
-        Leading::Unverified if object.certificate.n_varying() == 0 => "nothing varies".to_owned(),
-        Leading::Unverified => {
-            "could not be verified: the next eigenvalue is too close, or the probe too short".to_owned()
-        }
+        _ if object.certificate.n_varying() == 0 => "nothing varies".to_owned(),
+        _ => "could not be verified: the next eigenvalue is too close, or the probe too short".to_owned(),
     };
     match &object.probe {
         Some(probe) if object.leading != Leading::Proved => {

@@ -15,7 +15,7 @@ use crate::plan::{self, Files, Source, known_format};
 
 /// Runs `hbpca convert`.
 pub fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
-    plan::use_threads(&args.threads)?;
+    plan::use_threads(&args.threads, (&args.verbosity).into())?;
     Files::default().reads("data", &args.input.data).writes("OUT", [&args.output]).check()?;
     known_format(&args.output)?;
     if let [path] = args.input.data.as_slice()

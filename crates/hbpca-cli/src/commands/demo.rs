@@ -14,6 +14,7 @@ use crate::args::DemoArgs;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Running;
 use crate::output::page::{Page, Run};
+use crate::output::say::Verbosity;
 use crate::output::table::{Side, Table};
 use crate::output::{self, number};
 use crate::plan;
@@ -32,7 +33,7 @@ const EPOCH: usize = 20;
 
 /// Runs `hbpca demo`.
 pub fn run(args: &DemoArgs) -> Result<Exit, Failure> {
-    plan::use_threads(&args.threads)?;
+    plan::use_threads(&args.threads, Verbosity::Normal)?;
     plan::refuse_misleading_name("--output", &args.output, "a page", &["html", "htm"])?;
     let mut file = plan::create(&args.output)?;
     let refused = |error: hbpca::Error| Failure::refused(&error, "digits");

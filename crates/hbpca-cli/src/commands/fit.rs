@@ -6,12 +6,13 @@ use hbpca::probe::ProbeResult;
 use hbpca::{
     CancelToken, Centering, Error, Fit, FitConfig, Observer, Outcome, Preprocessing, RowChunks, Scaling,
 };
-use hbpca_io::{ByteSize, Data, StoredModel};
+use hbpca_io::{ByteSize, Data, OutputFile, StoredModel};
 
 use crate::args::FitArgs;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Running;
 use crate::output::checkpoint_writer::CheckpointWriter;
+use crate::output::model_page::ModelPage;
 use crate::output::progress::{Meter, Progress};
 use crate::output::say::{self, Verbosity};
 use crate::output::table::{Side, Table};
@@ -21,7 +22,7 @@ use crate::plan::{self, CheckpointFiles, FitPlan, Source, Streamed};
 
 /// Runs `hbpca fit`.
 pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
-    plan::use_threads(&args.threads)?;
+    plan::use_threads(&args.threads, (&args.verbosity).into())?;
     let FitPlan {
         source,
         streamed,
@@ -71,19 +72,9 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
     };
 
     refuse_no_variance(&fit, &about)?;
-    // Files first: a reader of the table that went away must not cost the model.
-    if model.is_some() || page.is_some() {
-        let stored = StoredModel::of_fit(&fit, &fit.chosen_because, limits.tol)
-            .with_feature_names(about.column_names.clone())
-            .map_err(|error| Failure::refused(&error, &about.name))?;
-        model.map_or(Ok(()), |file| stored.write(file))?;
-        if let Some(page) = page {
-            let name = args.output.as_ref().map(|path| path.display().to_string());
-            let data = about.data.as_ref().map(|data| (about.name.as_str(), data));
-            page.write(&stored, name, data, args.data.label_column.as_deref())?;
-        }
-    }
-    trace.map_or(Ok(()), Trace::finish)?;
+    // Files first: a reader of the table that went away must not cost the model, and a full disk not the table.
+    let written =
+        write_files(&fit, &about, limits.tol, model, page, args).and(trace.map_or(Ok(()), Trace::finish));
     if json {
         let stream = about.stream.as_ref();
         json::print(&json::FitObject::new(&fit, about.nnz, limits, about.read_seconds, stream))?;
@@ -98,7 +89,32 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
             writer.and_then(|writer| writer.way_on()).iter().for_each(|text| say::line(text));
         }
     }
+    written?;
     Ok(fit.outcome.into())
+}
+
+/// Writes the model and the page about it, where they are wanted.
+fn write_files(
+    fit: &Fit,
+    about: &About,
+    tol: f64,
+    model: Option<OutputFile>,
+    page: Option<ModelPage>,
+    args: &FitArgs,
+) -> Result<(), Failure> {
+    if model.is_none() && page.is_none() {
+        return Ok(());
+    }
+    let stored = StoredModel::of_fit(fit, &fit.chosen_because, tol)
+        .with_feature_names(about.column_names.clone())
+        .map_err(|error| Failure::refused(&error, &about.name))?;
+    model.map_or(Ok(()), |file| stored.write(file))?;
+    if let Some(page) = page {
+        let name = args.output.as_ref().map(|path| path.display().to_string());
+        let data = about.data.as_ref().map(|data| (about.name.as_str(), data));
+        page.write(&stored, name, data, args.data.label_column.as_deref())?;
+    }
+    Ok(())
 }
 
 /// Refuses data in which nothing varies: components of it would mean nothing, however well they *converged*.

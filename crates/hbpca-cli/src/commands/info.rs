@@ -20,7 +20,7 @@ use crate::plan::{self, Loaded, Source};
 
 /// Runs `hbpca info`.
 pub fn run(args: &InfoArgs) -> Result<Exit, Failure> {
-    plan::use_threads(&args.threads)?;
+    plan::use_threads(&args.threads, (&args.verbosity).into())?;
     match args.data.data.as_slice() {
         [path] if StoredModel::recognise(path) => {
             let stored = plan::open_model(path)?;

@@ -9,7 +9,7 @@ use crate::plan::{self, Files, Source, TableOutput};
 
 /// Runs `hbpca inverse`.
 pub fn run(args: &InverseArgs) -> Result<Exit, Failure> {
-    plan::use_threads(&args.threads)?;
+    plan::use_threads(&args.threads, (&args.verbosity).into())?;
     let read = Files::default().reads("the model", [&args.model]).reads("scores", &args.scores.data);
     read.writes("--output", [&args.output]).check()?;
     let model = plan::open_model(&args.model)?.model;

@@ -8,8 +8,8 @@ use crate::plan::{self, Files, Source};
 
 /// Runs `hbpca report`.
 pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
-    plan::use_threads(&args.threads)?;
     let verbosity = Verbosity::from(&args.verbosity);
+    plan::use_threads(&args.threads, verbosity)?;
     let stored = plan::open_model(&args.model)?;
     let read = Files::default().reads("the model", [&args.model]).reads("data", &args.data.data);
     read.writes("--output", [&args.output]).check()?;

@@ -10,7 +10,7 @@ use crate::plan::{self, Files, Source, TableOutput};
 
 /// Runs `hbpca transform`.
 pub fn run(args: &TransformArgs) -> Result<Exit, Failure> {
-    plan::use_threads(&args.threads)?;
+    plan::use_threads(&args.threads, (&args.verbosity).into())?;
     let read = Files::default().reads("the model", [&args.model]).reads("data", &args.data.data);
     read.writes("--output", [&args.output]).check()?;
     let model = plan::open_model(&args.model)?.model;

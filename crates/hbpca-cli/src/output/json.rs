@@ -145,13 +145,14 @@ impl FailureObject {
                 (Some(file.clone()), Some(*row), Some(*column))
             }
             Failure::Read(error) => (Some(error.file().to_owned()), None, None),
-            Failure::Output { file, .. } => (Some(file.clone()), None, None),
-            Failure::Usage(_) | Failure::Input(_) => (None, None, None),
+            Failure::Output { file, .. } | Failure::NoRoom { file, .. } => (Some(file.clone()), None, None),
+            Failure::Usage(_) | Failure::Input(_) | Failure::Memory(_) => (None, None, None),
         };
         let kind = match failure {
             Failure::Usage(_) => "usage",
+            Failure::Memory(_) | Failure::Read(ReadError::Memory { .. }) => "memory",
             Failure::Input(_) | Failure::Read(_) => "input",
-            Failure::Output { .. } => "output",
+            Failure::Output { .. } | Failure::NoRoom { .. } => "output",
         };
         let error = ErrorObject { kind, message: failure.to_string(), file, line, column };
         Self { schema: SCHEMA, error, exit_code: failure.exit() as u8 }
@@ -161,5 +162,11 @@ impl FailureObject {
 /// One line of JSON on standard output.
 pub fn print(object: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string(object).map_err(|error| Failure::output("standard output", error))?;
-    super::print(&(text + "\n"))
+    super::print_as_it_is(&(escaped(&text) + "\n"))
+}
+
+/// JSON in which control characters beyond ASCII, which strings may hold as they are, are escaped too: terminals obey them.
+fn escaped(text: &str) -> String {
+    let escape = |c: char| if c.is_control() { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+    if text.contains(char::is_control) { text.chars().map(escape).collect() } else { text.to_owned() }
 }

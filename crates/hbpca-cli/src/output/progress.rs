@@ -109,6 +109,9 @@ impl RowChunks for Metered {
         self.count(&rows);
         Ok(rows)
     }
+    fn version(&self) -> Option<u64> {
+        self.rows.version()
+    }
     fn read_rows(&mut self, rows: Range<usize>) -> Result<Matrix<'static>, Error> {
         let rows = self.rows.read_rows(rows)?;
         self.count(&rows);
@@ -200,7 +203,7 @@ impl Spinner {
     /// Says what is being done.
     pub fn new(verbosity: Verbosity, what: &str) -> Self {
         let bar = if shown(verbosity) { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
-        bar.set_message(what.to_owned());
+        bar.set_message(super::visible(what).into_owned());
         bar.enable_steady_tick(Duration::from_millis(100));
         Self(bar)
     }

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style};
 
+use super::visible;
+
 /// How much is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verbosity {
@@ -35,7 +37,7 @@ pub fn line(text: &str) {
         return;
     }
     // A closed standard error leaves nobody to tell.
-    let _ = writeln!(anstream::stderr().lock(), "hbpca: {text}");
+    let _ = writeln!(anstream::stderr().lock(), "hbpca: {}", visible(text));
 }
 
 /// A warning: the fact, the likely cause, the flag to try.
@@ -53,5 +55,5 @@ pub fn error(text: &impl ToString) {
 
 fn labelled(label: &str, colour: AnsiColor, text: &str) {
     let style = Style::new().bold().fg_color(Some(colour.into()));
-    let _ = writeln!(anstream::stderr().lock(), "{style}{label}:{style:#} {text}");
+    let _ = writeln!(anstream::stderr().lock(), "{style}{label}:{style:#} {}", visible(text));
 }

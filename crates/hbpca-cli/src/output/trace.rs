@@ -53,7 +53,7 @@ impl Trace {
     /// Gives the file its name.
     pub fn finish(self) -> Result<(), Failure> {
         match self.failed {
-            Some(error) => Err(Failure::output(self.file.name(), error)),
+            Some(error) => Err(Failure::unwritten(self.file.name(), &error)),
             None => Ok(self.file.commit()?),
         }
     }

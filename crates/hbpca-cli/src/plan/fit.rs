@@ -1,7 +1,7 @@
 //! The plan of `hbpca fit`.
 
-use hbpca::{Batch, FitConfig, Limits, MomentumChoice, PrecisionChoice, SolverKind};
-use hbpca_io::{OutputFile, Place, Precision};
+use hbpca::{Batch, FitConfig, Limits, MomentumChoice, PrecisionChoice, SolverKind, Tuning};
+use hbpca_io::{ByteSize, OutputFile, Place, Precision};
 
 use super::{
     CheckpointFiles, Files, SolverFlags, Source, Streamed, create, open_model, refuse_misleading_name,
@@ -44,6 +44,9 @@ impl FitPlan {
     pub fn new(args: &FitArgs) -> Result<Self, Failure> {
         check_files(args)?;
         let mut config = config(args)?;
+        if let Some(ByteSize(memory)) = args.memory {
+            crate::memory::limit(Some(memory));
+        }
         check_before_reading(&config)?;
         let mut source = Source::find(&args.data)?;
         source.keep_in(storage(args.precision));
@@ -140,7 +143,9 @@ fn config(args: &FitArgs) -> Result<FitConfig, Failure> {
         epoch: args.epoch.unwrap_or(default.epoch),
         seed: args.seed,
         precision: multiplied_in(args.precision),
-        threads: args.threads.threads,
+        threads: super::threads(&args.threads),
+        memory: args.memory.map(|ByteSize(memory)| memory).or_else(hbpca_io::machine_memory),
+        tuning: if args.tune { Tuning::Measured } else { Tuning::Nominal },
         certify: args.certify,
         probe_seed: args.probe_seed,
         ..default
@@ -148,7 +153,7 @@ fn config(args: &FitArgs) -> Result<FitConfig, Failure> {
 }
 
 /// What values are kept in.
-fn storage(precision: PrecisionArg) -> Precision {
+pub fn storage(precision: PrecisionArg) -> Precision {
     match precision {
         PrecisionArg::Auto => Precision::Auto,
         PrecisionArg::F32 | PrecisionArg::Mixed => Precision::F32,

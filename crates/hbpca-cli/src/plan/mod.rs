@@ -10,7 +10,7 @@ mod streamed;
 mod table_output;
 
 pub use checkpoints::CheckpointFiles;
-pub use fit::{FitPlan, refuse_huge_covariance};
+pub use fit::{FitPlan, refuse_huge_covariance, storage};
 pub use overlap::{Files, refuse_misleading_name};
 pub use solver_flags::SolverFlags;
 pub use source::{Loaded, Source, kind};
@@ -18,6 +18,7 @@ pub use start::start_in_order;
 pub use streamed::Streamed;
 pub use table_output::{TableOutput, known_format};
 
+use std::num::NonZero;
 use std::path::Path;
 
 use hbpca::{Centering, Preprocessing, Scaling, Whitening};
@@ -25,7 +26,7 @@ use hbpca_io::{OutputFile, StoredModel};
 
 use crate::args::{PreparationArgs, ScaleArg, ThreadArgs, VerbosityArgs, WhitenArgs};
 use crate::exit::Failure;
-use crate::output::say::Verbosity;
+use crate::output::say::{self, Verbosity};
 
 /// Begins an output file, so that one that cannot be written is found before any work.
 pub fn create(path: &Path) -> Result<OutputFile, Failure> {
@@ -40,10 +41,21 @@ pub fn open_model(path: &Path) -> Result<StoredModel, Failure> {
     Ok(StoredModel::read(path)?)
 }
 
-/// Makes all threaded work of this program use `--threads` threads.
-pub fn use_threads(args: &ThreadArgs) -> Result<(), Failure> {
+/// Threads to use: as many as asked for, but no more than the machine runs at once. More would take turns.
+pub fn threads(args: &ThreadArgs) -> usize {
+    let most = std::thread::available_parallelism().map_or(usize::MAX, NonZero::get);
+    args.threads.min(most)
+}
+
+/// Makes all threaded work of this program use `--threads` threads, and says so where these are fewer than were asked for.
+pub fn use_threads(args: &ThreadArgs, verbosity: Verbosity) -> Result<(), Failure> {
+    let threads = threads(args);
+    if threads < args.threads && verbosity > Verbosity::Quiet {
+        let asked = args.threads;
+        say::line(&format!("--threads {asked}: this machine runs {threads} at once, and so many are used"));
+    }
     rayon::ThreadPoolBuilder::new()
-        .num_threads(args.threads)
+        .num_threads(threads)
         .build_global()
         .map_err(|error| Failure::Usage(format!("--threads {}: {error}", args.threads)))
 }

@@ -62,7 +62,7 @@ impl Source {
                     )));
                 }
                 paths.iter().try_for_each(|path| find(path))?;
-                (name(paths), Input::paths(paths.iter().cloned()))
+                (name(paths), input(paths)?)
             }
         };
         Ok(Self { name, input, options, for_unnamed_model: false })
@@ -140,6 +140,22 @@ fn find(path: &Path) -> Result<(), Failure> {
         Ok(_) => Ok(()),
         Err(error) => Err(Failure::Input(format!("{}: {error}", path.display()))),
     }
+}
+
+/// Files that can be read any number of times, or one pipe, which is opened once.
+fn input(paths: &[PathBuf]) -> Result<Input, Failure> {
+    let is_stream =
+        |path: &PathBuf| std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir());
+    let Some(stream) = paths.iter().find(|path| is_stream(path)) else {
+        return Ok(Input::paths(paths.iter().cloned()));
+    };
+    let name = stream.display();
+    if paths.len() > 1 {
+        let text = "it is a pipe or a device and cannot be one of several parts: give it alone, or write it to a file first";
+        return Err(Failure::Usage(format!("{name}: {text}")));
+    }
+    let file = std::fs::File::open(stream).map_err(|error| Failure::Input(format!("{name}: {error}")))?;
+    Ok(Input::reader(name.to_string(), file))
 }
 
 /// The first part's name without its folder, and how many there are besides.

@@ -22,11 +22,13 @@ pub(crate) use output_folder::OutputFolder;
 pub(crate) use source::ChunkSource;
 pub(crate) use write::ChunkSink;
 
+use std::hash::Hasher;
 use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use hbpca::{ColumnStatistics, Error, Matrix, RowChunks};
+use twox_hash::XxHash3_64;
 
 use crate::ReadError;
 use crate::block::{Labels, RowBlock, Values};
@@ -229,6 +231,16 @@ impl RowChunks for ChunkFolder {
         // Its memory makes room for the bytes of this part before these are decoded.
         drop(recycled);
         self.block(i).map_err(storage)?.into_matrix(self.n_cols(), 0)
+    }
+
+    /// The checksums of the manifest, with which every part is compared when it is read.
+    fn version(&self) -> Option<u64> {
+        let mut hasher = XxHash3_64::with_seed(0);
+        for part in &self.manifest.parts {
+            hasher.write(&part.content.bytes.to_le_bytes());
+            hasher.write(&part.content.crc32.to_le_bytes());
+        }
+        Some(hasher.finish())
     }
 
     fn read_rows(&mut self, rows: Range<usize>) -> Result<Matrix<'static>, Error> {

@@ -11,8 +11,10 @@
 //! | `feature_names` | bytes | a JSON array of the d column names, in their order, where the data had names |
 //!
 //! Everything else is one JSON object in the metadata under the key `hbpca` ([`header`]). A file is believed only as far as
-//! its bytes bear it out: sizes, finiteness and the agreement of all parts are checked before a model is made of it.
+//! its bytes bear it out: sizes, finiteness and the agreement of all parts are checked before a model is made of it, and so is
+//! the [`digest`] where there is one.
 
+mod digest;
 mod header;
 mod tensors;
 
@@ -173,6 +175,22 @@ impl StoredModel {
         let model = Model::from_parts(tensors.components, summary, tensors.shift, tensors.scale)
             .and_then(|model| model.with_feature_names(tensors.feature_names))
             .map_err(|error| error.to_string())?;
+        if tensors.is_undamaged == Some(false) {
+            return Err(
+                "its digest does not fit its content: the file was damaged or changed after it was written; \
+                        fit the model again, or take a copy that is whole"
+                    .into(),
+            );
+        }
+        let follows =
+            |(stored, variance): (&f64, f64)| (stored - variance).abs() <= 8.0 * f64::EPSILON * variance;
+        if let Some(stored) = tensors.explained_variance
+            && !stored.iter().zip(model.explained_variance()).all(follows)
+        {
+            return Err(
+                "`explained_variance` does not follow from `eigenvalues` and the weight of the rows".into()
+            );
+        }
         Ok(Self { model, origin })
     }
 }

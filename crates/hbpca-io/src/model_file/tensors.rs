@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use hbpca::{Centering, Record};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
-use super::StoredModel;
 use super::header::Header;
+use super::{StoredModel, digest};
 
 /// The metadata key of the JSON object. It is the only one: safetensors keeps metadata in no order, and equal models are
 /// to have equal bytes.
@@ -26,6 +26,10 @@ pub(super) struct Tensors {
     pub(super) scale: Option<Vec<f64>>,
     pub(super) history: Vec<Record>,
     pub(super) feature_names: Option<Vec<String>>,
+    /// Variances with denominator n − 1, which follow from the others.
+    pub(super) explained_variance: Option<Vec<f64>>,
+    /// Whether the digest is that of the content; nothing in a file of an earlier version.
+    pub(super) is_undamaged: Option<bool>,
 }
 
 /// Puts a file together.
@@ -59,7 +63,8 @@ pub(super) fn serialize(stored: &StoredModel, json: String) -> Result<Vec<u8>, S
         let view = TensorView::new(Dtype::U8, vec![names.len()], names).map_err(|error| error.to_string())?;
         views.push((NAMES.to_owned(), view));
     }
-    let metadata = HashMap::from([(KEY.to_owned(), json)]);
+    let content = views.iter().map(|(name, view)| (name.as_str(), view.data()));
+    let metadata = HashMap::from([(KEY.to_owned(), digest::append(&json, content)?)]);
     safetensors::serialize(views, Some(metadata)).map_err(|error| error.to_string())
 }
 
@@ -91,6 +96,8 @@ pub(super) fn deserialize(bytes: &[u8]) -> Result<(Header, Tensors), String> {
         scale,
         history: records_of(&file)?,
         feature_names: names_of(&file, d)?,
+        explained_variance: numbers(&file, "explained_variance", &[k])?,
+        is_undamaged: digest::fits(json, file.iter().map(|(name, view)| (name, view.data()))),
     };
     Ok((header, tensors))
 }

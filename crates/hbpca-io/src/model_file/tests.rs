@@ -110,6 +110,7 @@ fn models_of_earlier_versions_are_read_and_say_so() {
     }
     certificate.insert("residuals".into(), serde_json::json!([1e-9, 1e-9]));
     certificate.insert("gap_is_proved".into(), true.into());
+    assert!(inner.as_object_mut().unwrap().remove("digest").is_some());
     outer["__metadata__"]["hbpca"] = inner.to_string().into();
     let stored = StoredModel::from_bytes(&framed(&outer.to_string(), &data)).unwrap();
     let (origin, certificate) = (&stored.origin, &stored.origin.certificate);
@@ -151,15 +152,38 @@ fn a_file_cut_off_at_any_byte_is_refused() {
 }
 
 #[test]
-fn a_flipped_byte_is_refused_or_changes_numbers_only() {
-    let bytes = fitted(Preprocessing::STANDARDIZE).to_bytes().unwrap();
+fn a_flipped_byte_is_refused_or_changes_nothing() {
+    let whole = fitted(Preprocessing::STANDARDIZE);
+    let bytes = whole.to_bytes().unwrap();
     for at in 0..bytes.len() {
         let mut bytes = bytes.clone();
         bytes[at] ^= 0x15;
         if let Ok(stored) = StoredModel::from_bytes(&bytes) {
-            assert_eq!((stored.model.n_components(), stored.model.n_features()), (2, 3), "byte {at}");
+            assert_eq!(stored, whole, "byte {at}");
         }
     }
+}
+
+#[test]
+fn a_number_that_was_changed_is_shown_by_the_digest() {
+    let bytes = fitted(Preprocessing::CENTER).to_bytes().unwrap();
+    let (header, mut data) = taken_apart(&bytes);
+    *data.last_mut().unwrap() ^= 1;
+    assert!(refusal(&framed(&header, &data)).contains("its digest does not fit its content"));
+}
+
+#[test]
+fn variances_that_contradict_the_eigenvalues_are_refused() {
+    // Without its digest, as an earlier version wrote it.
+    let (header, mut data) = taken_apart(&fitted(Preprocessing::CENTER).to_bytes().unwrap());
+    let mut outer: serde_json::Value = serde_json::from_str(&header).unwrap();
+    let text = outer["__metadata__"]["hbpca"].as_str().unwrap();
+    let (body, _) = text.rsplit_once(",\"digest\"").unwrap();
+    outer["__metadata__"]["hbpca"] = format!("{body}}}").into();
+    assert!(StoredModel::from_bytes(&framed(&outer.to_string(), &data)).is_ok());
+    let at = outer["explained_variance"]["data_offsets"][0].as_u64().unwrap() as usize;
+    data[at..at + 8].copy_from_slice(&1e3_f64.to_le_bytes());
+    assert!(refusal(&framed(&outer.to_string(), &data)).contains("`explained_variance` does not follow"));
 }
 
 #[test]

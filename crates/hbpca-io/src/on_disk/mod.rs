@@ -204,6 +204,9 @@ impl RowChunks for Box<dyn OnDisk> {
     fn read_chunk(&mut self, i: usize, recycled: Option<Matrix<'static>>) -> Result<Matrix<'static>, Error> {
         (**self).read_chunk(i, recycled)
     }
+    fn version(&self) -> Option<u64> {
+        (**self).version()
+    }
     fn read_rows(&mut self, rows: Range<usize>) -> Result<Matrix<'static>, Error> {
         (**self).read_rows(rows)
     }

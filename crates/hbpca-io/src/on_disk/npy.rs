@@ -165,6 +165,10 @@ impl RowChunks for NpyOnDisk {
         self.read_into(self.starts[i]..self.starts[i + 1], recycled)
     }
 
+    fn version(&self) -> Option<u64> {
+        WatchedFile::version_of(self.parts.iter().map(|part| &part.file))
+    }
+
     fn read_rows(&mut self, rows: Range<usize>) -> Result<Matrix<'static>, Error> {
         self.read_into(rows, None)
     }

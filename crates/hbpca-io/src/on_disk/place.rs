@@ -51,7 +51,7 @@ pub fn place(
                 ByteSize(least),
                 ByteSize(memory),
             );
-            Err(ReadError::option(&input.name(), message))
+            Err(ReadError::Memory { file: input.name(), message })
         }
         Storage::Whole { .. } => Ok(Place::Memory),
     }

@@ -1,11 +1,13 @@
 //! A file that must stay as it is while it is read again and again.
 
 use std::fs::File;
+use std::hash::Hasher;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::SystemTime;
 
 use bytemuck::Pod;
+use twox_hash::XxHash3_64;
 
 use crate::ReadError;
 
@@ -29,6 +31,17 @@ impl WatchedFile {
 
     pub(super) fn size(&self) -> u64 {
         self.size
+    }
+
+    /// One number for when several files were last written; nothing where the file system does not tell.
+    pub(super) fn version_of<'f>(files: impl Iterator<Item = &'f Self>) -> Option<u64> {
+        let mut hasher = XxHash3_64::with_seed(0);
+        for file in files {
+            let since = file.modified?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+            hasher.write(&file.size.to_le_bytes());
+            hasher.write(&since.as_nanos().to_le_bytes());
+        }
+        Some(hasher.finish())
     }
 
     /// Fills `numbers` with what lies from byte `at` on, and makes sure that the file is still the one that was opened.

@@ -63,10 +63,8 @@ pub(super) fn with_angles(
 
 /// Sets what follows from what was measured, and from what lies beyond.
 pub(super) fn fill_angles(certificate: &mut Certificate) {
-    let (parts, varying) = (&certificate.parts, certificate.n_varying());
-    // Proved without a bound: there is nothing beyond.
-    let nothing = if certificate.gap_is_proved { f64::NEG_INFINITY } else { f64::INFINITY };
-    let gaps = Gaps { parts, varying, beyond: certificate.beyond.unwrap_or(nothing) };
+    let gaps = Gaps::of(certificate);
+    let Gaps { parts, varying, .. } = gaps;
     let angle_bounds =
         (0..parts.theta.len()).map(|i| if i < varying { gaps.sine(i, i) } else { None }).collect();
     let clusters = gaps.clusters();
@@ -223,6 +221,21 @@ struct Gaps<'a> {
     varying: usize,
     /// λ_{varying + 1} from above.
     beyond: f64,
+}
+
+/// A bound on the angle of the space of components `first` to `last`.
+pub(super) fn space_angle(certificate: &Certificate, first: usize, last: usize) -> Option<f64> {
+    let gaps = Gaps::of(certificate);
+    if first <= last && last < gaps.varying { gaps.sine(first, last) } else { None }
+}
+
+impl<'a> Gaps<'a> {
+    fn of(certificate: &'a Certificate) -> Self {
+        // Proved without a bound: there is nothing beyond.
+        let nothing = if certificate.gap_is_proved { f64::NEG_INFINITY } else { f64::INFINITY };
+        let beyond = certificate.beyond.unwrap_or(nothing);
+        Self { parts: &certificate.parts, varying: certificate.n_varying(), beyond }
+    }
 }
 
 impl Gaps<'_> {

@@ -342,6 +342,12 @@ impl Certificate {
             .is_some_and(|last| least > self.eigenvalues[last] + self.residuals[last])
     }
 
+    /// A bound on the sine of the largest angle of the space of components `first` to `last`, as far as what was measured is known; none where one of
+    /// them has no variance.
+    pub(crate) fn space_angle(&self, first: usize, last: usize) -> Option<f64> {
+        bounds::space_angle(self, first, last)
+    }
+
     /// The cluster that component i belongs to.
     pub fn cluster_of(&self, i: usize) -> Option<Cluster> {
         self.clusters.iter().copied().find(|cluster| (cluster.0..=cluster.1).contains(&i))

@@ -6,12 +6,12 @@
 //!              most numbers are the modes of their columns
 //! ```
 //!
-//! Speeds are [typical ones](Speeds::TYPICAL), of which only ratios matter. Where the work is long enough to be worth a third
-//! of a second, and the estimates are close enough for it to matter, they are measured.
+//! Speeds are [typical ones](Speeds::TYPICAL) of a nominal machine, so that the choice, and with it every bit of the result, depends on data and
+//! settings alone. They are measured only where that is [asked for](Tuning::Measured).
 
 use super::speeds::Speeds;
 use crate::Matrix;
-use crate::config::FitConfig;
+use crate::config::{FitConfig, Tuning};
 use crate::operator::{ColumnModes, PrecisionChoice};
 use crate::solver::{CovarianceSolver, KrylovSizes, MOST_MEASURED, SolverKind, solves_partially, work};
 
@@ -19,10 +19,8 @@ use crate::solver::{CovarianceSolver, KrylovSizes, MOST_MEASURED, SolverKind, so
 const MEMORY: f64 = 24.0;
 /// Numbers that C may take (1 GiB).
 const MOST_NUMBERS: usize = 1 << 27;
-/// Seconds of work from which measuring pays.
-const LONG: f64 = 5.0;
-/// Estimates that differ by more than this factor leave no doubt.
-const CLEAR: f64 = 3.0;
+/// Threads of the nominal machine.
+const NOMINAL_THREADS: f64 = 4.0;
 
 /// The cheaper of `covariance` and `krylov` in memory, and the reason in words.
 ///
@@ -34,17 +32,14 @@ pub(super) fn choose(matrix: &Matrix<'_>, config: &FitConfig) -> (SolverKind, St
         let size = (side as f64).powi(2) * 8.0 / (1_u64 << 30) as f64;
         return (SolverKind::Krylov, format!("a covariance of {side} columns would need {size:.0} GiB"));
     }
-    let mut cost = Cost::new(matrix, None, config, Speeds::TYPICAL);
+    let speeds = match config.tuning {
+        Tuning::Nominal => Speeds::TYPICAL,
+        Tuning::Measured => Speeds::here().unwrap_or(Speeds::TYPICAL),
+    };
+    let mut cost = Cost::new(matrix, None, config, speeds);
     // A look at a sample of the rows, where it could change the verdict.
     let modes = if cost.decomposition < cost.krylov { ColumnModes::of(matrix) } else { None };
     if modes.is_some() {
-        cost = Cost::new(matrix, modes.as_ref(), config, Speeds::TYPICAL);
-    }
-    let close = cost.krylov < CLEAR * cost.covariance && cost.covariance < CLEAR * cost.krylov;
-    if close
-        && cost.krylov.min(cost.covariance) > LONG
-        && let Ok(speeds) = Speeds::here()
-    {
         cost = Cost::new(matrix, modes.as_ref(), config, speeds);
     }
     cost.verdict()
@@ -79,7 +74,7 @@ impl Cost {
     fn new(matrix: &Matrix<'_>, modes: Option<&ColumnModes>, config: &FitConfig, speeds: Speeds) -> Self {
         let (n, d, k) = (matrix.n_rows() as f64, matrix.n_cols() as f64, config.k as f64);
         let entries = matrix.nnz() as f64;
-        let threads = rayon::current_num_threads() as f64;
+        let threads = if speeds.measured { rayon::current_num_threads() as f64 } else { NOMINAL_THREADS };
         let sparse = matrix.is_sparse();
         let sizes = krylov_sizes(matrix, config.k);
         let p = (sizes.block as f64).min(d);
@@ -122,7 +117,8 @@ impl Cost {
 
     fn verdict(&self) -> (SolverKind, String) {
         let Self { krylov, passes, covariance, .. } = self;
-        let speeds = if self.speeds.measured { "speeds measured here" } else { "typical speeds" };
+        let speeds =
+            if self.speeds.measured { "speeds measured here" } else { "the speeds of a nominal machine" };
         if covariance <= krylov {
             let reason = format!(
                 "forming C takes about {covariance:.2} s against {krylov:.2} s of krylov, at {speeds}"
@@ -176,6 +172,20 @@ mod tests {
         let single = cost(config(1e-6, PrecisionChoice::Auto));
         assert!(single < 0.8 * cost(config(1e-12, PrecisionChoice::Auto)));
         assert!(single < 0.8 * cost(config(1e-6, PrecisionChoice::Double)));
+    }
+
+    #[test]
+    fn the_choice_does_not_depend_on_threads_unless_it_is_measured() {
+        let x: Matrix = Dense::new(no_number_twice(1000 * 1000), 1000, 1000).unwrap().into();
+        for k in [1, 5, 10, 30, 60] {
+            let chosen = [1, 2, 16].map(|threads| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| choose(&x, k))
+            });
+            assert!(chosen.iter().all(|other| *other == chosen[0]), "{chosen:?}");
+        }
+        let config = FitConfig { tuning: Tuning::Measured, ..FitConfig::default() };
+        assert!(super::choose(&x, &config).1.ends_with("at speeds measured here"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What runs: the solver, its sizes, its step size, and memory for rows on disk. All of it is decided here, and nowhere else.
 
+mod account;
 mod cost;
 mod on_disk;
 mod speeds;

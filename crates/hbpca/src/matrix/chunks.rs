@@ -37,6 +37,12 @@ pub trait RowChunks: Send {
     /// used again.
     fn read_chunk(&mut self, i: usize, recycled: Option<Matrix<'static>>) -> Result<Matrix<'static>, Error>;
 
+    /// A number that differs, in all likelihood, after the storage was written to: modification times. Nothing where there are none; whoever needs
+    /// to know then reads the rows.
+    fn version(&self) -> Option<u64> {
+        None
+    }
+
     /// Some rows that follow each other, within a chunk or across several: for samples and mini-batches.
     fn read_rows(&mut self, rows: Range<usize>) -> Result<Matrix<'static>, Error>;
 }

@@ -30,6 +30,43 @@ impl Matrix<'_> {
     }
 }
 
+/// A hash of the bits of every value, and of the places of compressed ones: cheap enough for every pass over rows on disk.
+pub(crate) fn hash_of_bits(rows: &Matrix<'_>) -> u64 {
+    let mut hasher = XxHash3_64::with_seed(0);
+    match rows {
+        Matrix::DenseF32(x) => {
+            (0..x.n_rows()).for_each(|l| write_words(&mut hasher, x.row(l), f32::to_le_bytes));
+        }
+        Matrix::DenseF64(x) => {
+            (0..x.n_rows()).for_each(|l| write_words(&mut hasher, x.row(l), f64::to_le_bytes));
+        }
+        Matrix::CsrF32(x) => {
+            write_places(&mut hasher, x.row_starts(), x.columns());
+            write_words(&mut hasher, x.values(), f32::to_le_bytes);
+        }
+        Matrix::CsrF64(x) => {
+            write_places(&mut hasher, x.row_starts(), x.columns());
+            write_words(&mut hasher, x.values(), f64::to_le_bytes);
+        }
+    }
+    hasher.finish()
+}
+
+fn write_places(hasher: &mut XxHash3_64, starts: &[usize], columns: &[u32]) {
+    write_words(hasher, starts, |start| (start as u64).to_le_bytes());
+    write_words(hasher, columns, u32::to_le_bytes);
+}
+
+/// The bytes of numbers, a buffer at a time.
+fn write_words<T: Copy, const B: usize>(hasher: &mut XxHash3_64, values: &[T], bytes: impl Fn(T) -> [u8; B]) {
+    let mut buffer = [0_u8; 4096];
+    for values in values.chunks(buffer.len() / B) {
+        let (words, _) = buffer.as_chunks_mut::<B>();
+        words.iter_mut().zip(values).for_each(|(word, value)| *word = bytes(*value));
+        hasher.write(&buffer[..values.len() * B]);
+    }
+}
+
 /// The same for a block of vectors.
 pub(crate) fn fingerprint_of_block(block: &Block) -> String {
     format!("{} × {} {:016x}", block.d(), block.p(), of_numbers(block.values().iter().copied()))
@@ -100,6 +137,26 @@ mod tests {
     fn dense(values: Vec<f64>, n: usize) -> Matrix<'static> {
         let d = values.len() / n;
         Dense::new(values, n, d).unwrap().into()
+    }
+
+    #[test]
+    fn every_bit_of_a_chunk_tells() {
+        let values: Vec<f64> = (0..3000).map(f64::from).collect();
+        let print = hash_of_bits(&dense(values.clone(), 1500));
+        for at in [0, 511, 512, 1024, 2999] {
+            let mut changed = values.clone();
+            changed[at] = f64::from_bits(changed[at].to_bits() ^ 1);
+            assert_ne!(hash_of_bits(&dense(changed, 1500)), print, "value {at}");
+        }
+        let mut seen: Vec<u64> =
+            [(vec![0, 1, 2], vec![0, 1]), (vec![0, 0, 2], vec![0, 1]), (vec![0, 1, 2], vec![0, 2])]
+                .map(|(starts, columns)| Csr::new(3, starts, columns, vec![1.0_f32, 2.0]).unwrap().into())
+                .iter()
+                .map(hash_of_bits)
+                .collect();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), 3);
     }
 
     #[test]

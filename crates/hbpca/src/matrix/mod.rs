@@ -12,7 +12,7 @@ mod sampler;
 pub use chunks::RowChunks;
 pub use csr::Csr;
 pub use dense::Dense;
-pub(crate) use fingerprint::{fingerprint_of_block, fingerprint_of_chunks};
+pub(crate) use fingerprint::{fingerprint_of_block, fingerprint_of_chunks, hash_of_bits};
 pub use sampler::{Replacement, Sampler};
 pub(crate) use sampler::{below, random_direction, random_filling, random_normal};
 

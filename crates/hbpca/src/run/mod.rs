@@ -270,6 +270,7 @@ impl<'a> Run<'a> {
         config.check(matrix.n_rows(), matrix.n_cols())?;
         let session = Session::new(config, checkpoints)?;
         let fit = config.on_threads_for(matrix, || {
+            config.check_memory(matrix)?;
             let clock = session.clock();
             let source = InMemory::new(matrix, weights, narrowed, config, &session, &cancel)?;
             observers.iter_mut().for_each(|observer| source.announce(&mut **observer));

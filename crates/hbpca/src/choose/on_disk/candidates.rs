@@ -1,9 +1,10 @@
 //! Which solver is done first.
 
+use super::SMALLEST_CHUNK;
 use super::facts::{Facts, Needs};
-use super::{SMALLEST_CHUNK, human};
 use crate::Limits;
 use crate::config::FitConfig;
+use crate::error::human;
 use crate::operator::IN_FLIGHT;
 use crate::solver::{AnchoredSizes, KrylovSizes, SolverKind};
 

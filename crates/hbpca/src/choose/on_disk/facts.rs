@@ -1,6 +1,6 @@
 //! What data on disk and the solvers need, in bytes and in seconds.
 
-use crate::matrix::RowChunks;
+use crate::matrix::{Matrix, RowChunks};
 use crate::solver::{solves_partially, vectors_kept};
 
 /// What a device reads and a small machine multiplies, where only their ratio decides: bytes and multiply-adds a second.
@@ -11,12 +11,12 @@ const SPARSE_PRODUCTS: f64 = 24.0;
 
 /// The facts that decide.
 #[derive(Clone, Copy)]
-pub(super) struct Facts {
+pub(in crate::choose) struct Facts {
     pub(super) n: usize,
-    pub(super) d: usize,
+    pub(in crate::choose) d: usize,
     pub(super) nnz: f64,
     pub(super) sparse: bool,
-    pub(super) bytes: u64,
+    pub(in crate::choose) bytes: u64,
     /// Mean bytes of a row.
     pub(super) row: u64,
 }
@@ -29,26 +29,33 @@ impl Facts {
         Self { n, d, nnz, sparse: rows.is_sparse(), bytes, row }
     }
 
+    /// Of rows in memory.
+    pub(in crate::choose) fn of_matrix(matrix: &Matrix<'_>) -> Self {
+        let (n, d, bytes) = (matrix.n_rows(), matrix.n_cols(), matrix.bytes_per_pass() as u64);
+        let row = bytes.div_ceil(n.max(1) as u64).max(1);
+        Self { n, d, nnz: matrix.nnz() as f64, sparse: matrix.is_sparse(), bytes, row }
+    }
+
     /// Bytes of one vector.
-    pub(super) fn vector(&self) -> u64 {
+    pub(in crate::choose) fn vector(&self) -> u64 {
         8 * self.d as u64
     }
 
     /// Statistics, and a solver that keeps `kept` bytes, with workers that take `each`.
-    pub(super) fn needs(&self, kept: u64, each: u64) -> Needs {
+    pub(in crate::choose) fn needs(&self, kept: u64, each: u64) -> Needs {
         Needs {
             kept: kept.saturating_add(18 * self.vector()),
             worker: each.saturating_add(8 * self.vector()),
         }
     }
 
-    pub(super) fn anchored(&self, k: usize, block: usize, anchors: usize) -> Needs {
+    pub(in crate::choose) fn anchored(&self, k: usize, block: usize, anchors: usize) -> Needs {
         let p = block.min(self.d) + k.min(self.d);
         let kept = anchors.min(self.d) + p;
         self.needs(self.vector() * (3 * kept + 9 * p) as u64, self.vector() * 3 * p as u64)
     }
 
-    pub(super) fn krylov(&self, block: usize, kept: usize) -> Needs {
+    pub(in crate::choose) fn krylov(&self, block: usize, kept: usize) -> Needs {
         let p = block.min(self.d);
         let vectors = 2 * (kept.min(self.d) + p) + 6 * p;
         self.needs(self.vector() * vectors as u64, self.vector() * 3 * p as u64)
@@ -78,10 +85,10 @@ impl Facts {
 
 /// Bytes besides chunks and pool.
 #[derive(Clone, Copy)]
-pub(super) struct Needs {
-    pub(super) kept: u64,
+pub(in crate::choose) struct Needs {
+    pub(in crate::choose) kept: u64,
     /// Of every thread.
-    pub(super) worker: u64,
+    pub(in crate::choose) worker: u64,
 }
 
 impl Needs {

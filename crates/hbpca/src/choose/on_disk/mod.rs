@@ -22,11 +22,12 @@ mod facts;
 mod tests;
 
 use candidates::Candidate;
-use facts::Facts;
+pub(super) use facts::Facts;
 
 use super::{Plan, Sizes};
 use crate::Error;
 use crate::config::FitConfig;
+use crate::error::human;
 use crate::matrix::RowChunks;
 use crate::operator::{IN_FLIGHT, Shape};
 use crate::solver::{AnchoredSizes, KrylovSizes, SolverKind};
@@ -230,16 +231,4 @@ fn sample_rows(facts: &Facts, pool: usize) -> usize {
     let wanted = AnchoredSizes::suiting(facts.n, 1).start_rows.min(50_000);
     let enough_for_means = 500.min(facts.n);
     wanted.min(pool).max(enough_for_means)
-}
-
-/// A number of bytes as people write it.
-pub(crate) fn human(bytes: u64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < units.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", units[unit]) }
 }

@@ -5,10 +5,12 @@
 //! batch         rows of the pool from memory; other rows from the source, in ranges of rows
 //! pool          every full pass leaves a fresh uniform sample of rows behind
 //! statistics    from the first full pass, which multiplies at the same time (`fold.rs`)
+//! same rows     a hash of each chunk from the first full pass, compared in every later one (`chunk_hashes.rs`)
 //! ```
 //!
 //! Chunks are cut by the source and summed in order: the same bits for any number of threads and any timing.
 
+mod chunk_hashes;
 mod fold;
 mod pool;
 mod products;
@@ -155,9 +157,10 @@ impl<'s> Streamed<'s> {
         Ok(())
     }
 
-    /// Reads the rows once more that the last pass left in the pool.
-    fn fill_pool_again(&mut self) -> Result<(), Error> {
-        if self.pool.size() == 0 {
+    /// Reads the rows once more that the last pass left in the pool; and all of them, if they may have been written to since a checkpoint, for their
+    /// hashes to be compared.
+    fn fill_pool_again(&mut self, may_have_changed: bool) -> Result<(), Error> {
+        if self.pool.size() == 0 && !may_have_changed {
             return Ok(());
         }
         let (n, d) = (self.n_rows(), self.dim());

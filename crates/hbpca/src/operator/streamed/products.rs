@@ -108,9 +108,17 @@ impl OperatorState for Streamed<'_> {
         archive.count("passes", &mut self.passes)?;
         archive.count("statistics_passes", &mut self.statistics_passes)?;
         archive.check("passes", self.passes > 0, "is zero")?;
+        let version = self.reader.source.version();
+        let mut halves: Vec<f64> =
+            version.map_or_else(Vec::new, |time| vec![(time >> 32) as f64, (time & 0xffff_ffff) as f64]);
+        let here = halves.clone();
+        if archive.has("hashes") {
+            self.reader.hashes.archive(archive)?;
+            archive.list("version", &mut halves)?;
+        }
         if archive.is_restoring() {
             self.know(statistics);
-            self.fill_pool_again()?;
+            self.fill_pool_again(halves.is_empty() || halves != here)?;
         }
         Ok(())
     }

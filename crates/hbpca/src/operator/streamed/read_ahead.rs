@@ -7,7 +7,8 @@ use std::ops::Range;
 use std::sync::mpsc;
 use std::thread;
 
-use crate::matrix::{Matrix, RowChunks};
+use super::chunk_hashes::ChunkHashes;
+use crate::matrix::{Matrix, RowChunks, hash_of_bits};
 use crate::{CancelToken, Error};
 
 /// Chunks in flight at most.
@@ -29,14 +30,18 @@ pub(super) struct Reader<'s> {
     spare: Vec<Matrix<'static>>,
     pub(super) bytes_read: u64,
     pub(super) cancel: CancelToken,
+    /// Of the chunks of full passes.
+    pub(super) hashes: ChunkHashes,
 }
 
 impl<'s> Reader<'s> {
     pub(super) fn new(source: Box<dyn RowChunks + 's>) -> Self {
-        Self { source, spare: Vec::new(), bytes_read: 0, cancel: CancelToken::default() }
+        let hashes = ChunkHashes::default();
+        Self { source, spare: Vec::new(), bytes_read: 0, cancel: CancelToken::default(), hashes }
     }
 
-    /// Calls `each(first_row, rows)` for every chunk in order, while the next ones are being read.
+    /// Calls `each(first_row, rows)` for every chunk in order, while the next ones are being read. Chunks of a full pass must be those of the passes
+    /// before.
     pub(super) fn for_each(
         &mut self,
         what: Chunks<'_>,
@@ -46,7 +51,7 @@ impl<'s> Reader<'s> {
             Chunks::AllChunks => self.source.starts().len() - 1,
             Chunks::Ranges(ranges) => ranges.len(),
         };
-        let (source, cancel) = (&mut self.source, &self.cancel);
+        let (source, cancel, hashes) = (&mut self.source, &self.cancel, &mut self.hashes);
         let bytes_per_entry = source.bytes() as f64 / source.nnz().max(1) as f64;
         // Room for one: with the chunk being read and the one being computed on, three.
         let (hand_over, ready) = mpsc::sync_channel(IN_FLIGHT - 2);
@@ -62,10 +67,11 @@ impl<'s> Reader<'s> {
                     let chunk = match what {
                         Chunks::AllChunks => {
                             let first = source.starts()[i];
-                            source.read_chunk(i, returned.try_recv().ok()).map(|rows| (first, rows))
+                            let chunk = source.read_chunk(i, returned.try_recv().ok());
+                            chunk.map(|rows| (first, Some((i, hash_of_bits(&rows))), rows))
                         }
                         Chunks::Ranges(ranges) => {
-                            source.read_rows(ranges[i].clone()).map(|rows| (ranges[i].start, rows))
+                            source.read_rows(ranges[i].clone()).map(|rows| (ranges[i].start, None, rows))
                         }
                     };
                     let failed = chunk.is_err();
@@ -79,8 +85,11 @@ impl<'s> Reader<'s> {
             let result = (|| {
                 for _ in 0..n_chunks {
                     let Ok(chunk) = ready.recv() else { return Err(Error::Abandoned) };
-                    let (first, rows): (usize, Matrix<'static>) = chunk?;
+                    let (first, hash, rows): (usize, Option<(usize, u64)>, Matrix<'static>) = chunk?;
                     cancel.go_on()?;
+                    if let Some((i, hash)) = hash {
+                        hashes.compare(i, hash, first..first + rows.n_rows())?;
+                    }
                     entries += rows.nnz();
                     each(first, &rows)?;
                     drop(give_back.send(rows));

@@ -1,0 +1,69 @@
+//! Whether a fit in memory has the memory it needs, before anything large is allocated.
+//!
+//! The data, the column statistics and the vectors of the solver are counted as in [plans for rows on disk](super::on_disk). A covariance asked for by
+//! name has a limit of its own.
+
+use super::cost;
+use super::on_disk::Facts;
+use crate::Error;
+use crate::config::FitConfig;
+use crate::matrix::Matrix;
+use crate::solver::{AnchoredSizes, SolverKind};
+
+impl FitConfig {
+    /// Refuses a fit that would take more than the memory that is given.
+    pub(crate) fn check_memory(&self, matrix: &Matrix<'_>) -> Result<(), Error> {
+        let Some(limit) = self.memory else { return Ok(()) };
+        let facts = Facts::of_matrix(matrix);
+        let needed = facts.bytes.saturating_add(self.bytes_beside(matrix, &facts));
+        if needed <= limit {
+            return Ok(());
+        }
+        let (n, d, k) = (matrix.n_rows(), facts.d, self.k);
+        let plural = if k == 1 { "" } else { "s" };
+        let what = format!("{n} rows × {d} columns and the vectors of {k} component{plural}");
+        let advice = "ask for fewer components, leave out columns that never occur, or allow more memory";
+        Err(Error::Memory { what, needed, limit, advice: advice.to_owned() })
+    }
+
+    /// Bytes of statistics and vectors.
+    fn bytes_beside(&self, matrix: &Matrix<'_>, facts: &Facts) -> u64 {
+        let single = facts.needs(12 * facts.vector(), 3 * facts.vector());
+        let needs = match self.solver {
+            SolverKind::Auto | SolverKind::Krylov => {
+                let sizes = cost::krylov_sizes(matrix, self.k);
+                facts.krylov(sizes.block, sizes.memory)
+            }
+            SolverKind::Anchored => {
+                let sizes = AnchoredSizes::suiting(matrix.n_rows(), self.k);
+                facts.anchored(self.k, sizes.block, sizes.anchors)
+            }
+            _ => single,
+        };
+        let workers = rayon::current_num_threads() as u64;
+        needs.kept.saturating_add(needs.worker.saturating_mul(workers))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Csr;
+
+    #[test]
+    fn a_fit_that_would_leave_the_limit_is_refused_with_its_numbers() {
+        let x: Matrix =
+            Csr::new(1 << 30, vec![0, 1, 2], vec![5, 1 << 29], vec![1.0_f32, 2.0]).unwrap().into();
+        let config = FitConfig { memory: Some(1 << 30), threads: 1, ..FitConfig::default() };
+        let said = config.fit(&x).unwrap_err().to_string();
+        assert!(
+            said.starts_with(
+                "not enough memory: 2 rows × 1073741824 columns and the vectors of 1 component need"
+            ),
+            "{said}"
+        );
+        assert!(said.contains("and 1.0 GiB are allowed; ask for fewer"), "{said}");
+        let small: Matrix = Csr::new(9, vec![0, 1, 2], vec![5, 8], vec![1.0_f32, 2.0]).unwrap().into();
+        assert!(config.fit(&small).is_ok());
+    }
+}

@@ -1,0 +1,68 @@
+"""Input that once ended the interpreter: an exception, every time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+
+def ended(code: str) -> str:
+    """What an interpreter of its own prints; it must end by itself."""
+    run = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, (run.returncode, run.stderr[-2000:])
+    return run.stdout
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "X.indptr[5] = 10**8",
+        "X.indptr[-1] = 2**31 - 1",
+        "X.indptr[0] = -7",
+        "X.indptr[3:6] = X.indptr[3:6][::-1]",
+        "X.indices[7] = 2**31 - 1",
+        "X.indices[7] = -5",
+    ],
+)
+def test_malformed_sparse_matrices_are_refused(damage):
+    pytest.importorskip("scipy")
+    for call in ["hbpca.PCA(1).fit(X)", "hbpca.solve(X, 'krylov', k=1)", "hbpca.PCA(1).fit(good).transform(X)"]:
+        code = f"""
+            import numpy as np, scipy.sparse as sp, hbpca
+            good = sp.random(50, 20, 0.3, format="csr", random_state=0)
+            X = good.copy()
+            {damage}
+            try:
+                {call}
+            except ValueError as error:
+                print("refused:", error)
+        """
+        assert ended(code).startswith("refused: "), (damage, call)
+
+
+def test_columns_beyond_any_memory_are_a_memory_error():
+    pytest.importorskip("scipy")
+    code = """
+        import numpy as np, scipy.sparse as sp, hbpca
+        X = sp.csr_matrix((np.ones(3), np.array([0, 5, 2**31 - 2]), np.array([0, 2, 3])), shape=(2, 2**31 - 1))
+        for call in (lambda: hbpca.PCA(1).fit(X), lambda: hbpca.solve(X, "krylov", k=1)):
+            try:
+                call()
+            except MemoryError as error:
+                print("refused:", error)
+    """
+    if not (memory := machine_bytes()) or memory > 300 << 30:
+        pytest.skip("this machine may hold it")
+    assert ended(code).count("refused: not enough memory: ") == 2
+
+
+def machine_bytes() -> int | None:
+    """Bytes that the machine has."""
+    try:
+        with open("/proc/meminfo") as lines:
+            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemTotal"))
+    except (OSError, StopIteration):
+        return None
