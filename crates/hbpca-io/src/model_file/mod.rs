@@ -157,7 +157,7 @@ impl StoredModel {
 
     /// The content of a model file.
     pub fn to_bytes(&self) -> Result<Vec<u8>, String> {
-        tensors::serialize(self, Header::of(self).to_json()?)
+        tensors::serialize(self, &Header::of(self).to_json()?)
     }
 
     /// The model in a file's content, or what is wrong with it.

@@ -33,7 +33,7 @@ pub(super) struct Tensors {
 }
 
 /// Puts a file together.
-pub(super) fn serialize(stored: &StoredModel, json: String) -> Result<Vec<u8>, String> {
+pub(super) fn serialize(stored: &StoredModel, json: &str) -> Result<Vec<u8>, String> {
     let model = &stored.model;
     let (k, d) = (model.n_components(), model.n_features());
     let history: Vec<f64> = stored.origin.history.iter().flat_map(record_to_row).collect();
@@ -64,7 +64,7 @@ pub(super) fn serialize(stored: &StoredModel, json: String) -> Result<Vec<u8>, S
         views.push((NAMES.to_owned(), view));
     }
     let content = views.iter().map(|(name, view)| (name.as_str(), view.data()));
-    let metadata = HashMap::from([(KEY.to_owned(), digest::append(&json, content)?)]);
+    let metadata = HashMap::from([(KEY.to_owned(), digest::append(json, content)?)]);
     safetensors::serialize(views, Some(metadata)).map_err(|error| error.to_string())
 }
 
