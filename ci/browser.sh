@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Browser test of the report; --prepare only installs what it needs.
+# Browser test of the reports; --prepare only installs what it needs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 skip() { echo "skipped: $*"; exit 77; }
@@ -35,8 +35,16 @@ with open(sys.argv[1], "w") as out:
 PY
 # The binary that the Rust tests have built: on its own, the package would have other features and be built anew.
 cargo test --workspace --locked --no-run --quiet
-"${CARGO_TARGET_DIR:-target}/debug/hbpca" compare "$work/data.csv" --seeds 2 --passes 8 --study --quiet -o "$work/report.html"
+hbpca=${CARGO_TARGET_DIR:-target}/debug/hbpca
+"$hbpca" compare "$work/data.csv" --seeds 2 --passes 8 --study --quiet -o "$work/report.html"
+rm -f "$work/digits.csv"
+"$hbpca" sample digits.csv -o "$work/digits.csv"
+"$hbpca" fit "$work/digits.csv" --label-column digit -k 10 --solver krylov --quiet --report "$work/model.html" >/dev/null
 status=0
-node "$modules/report.mjs" "$work/report.html" || status=$?
-[ "$status" != 77 ] || skip "the browser does not start"
+for page in report model; do
+    code=0
+    node "$modules/$page.mjs" "$work/$page.html" || code=$?
+    [ "$code" != 77 ] || skip "the browser does not start"
+    [ "$code" = 0 ] || status=$code
+done
 exit "$status"

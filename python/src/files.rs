@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use hbpca::Matrix;
-use hbpca_io::{ColumnRef, Format, HeaderLine, Input, Labels, Precision, ReadOptions};
+use hbpca_io::{ColumnRef, Encoding, Format, HeaderLine, Input, Labels, NumberStyle, Precision, ReadOptions};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -30,7 +30,7 @@ impl From<Column> for ColumnRef {
 
 /// Reads a file or a folder of parts into a dict of arrays; the package makes a matrix of them.
 #[pyfunction]
-#[pyo3(signature = (path, *, format=None, label_column=None, columns=None, precision=None, n_columns=None, header=None))]
+#[pyo3(signature = (path, *, format=None, label_column=None, columns=None, precision=None, n_columns=None, header=None, decimal='.', thousands=None, encoding=None))]
 // One keyword for each option of the reader.
 #[allow(clippy::too_many_arguments)]
 pub fn read<'py>(
@@ -42,6 +42,9 @@ pub fn read<'py>(
     precision: Option<&str>,
     n_columns: Option<usize>,
     header: Option<bool>,
+    decimal: char,
+    thousands: Option<char>,
+    encoding: Option<&str>,
 ) -> Outcome<Bound<'py, PyDict>> {
     let options = ReadOptions {
         format: format.map(named_format).transpose()?,
@@ -61,6 +64,10 @@ pub fn read<'py>(
             Some(true) => HeaderLine::Present,
             Some(false) => HeaderLine::Absent,
         },
+        numbers: NumberStyle { decimal, thousands },
+        encoding: encoding.map(named_encoding).transpose()?,
+        match_names: None,
+        ..ReadOptions::default()
     };
     let data = py.detach(|| hbpca_io::read(Input::path(path), &options))?;
     let dict = PyDict::new(py);
@@ -77,7 +84,15 @@ pub fn read<'py>(
         Some(Labels::Texts(labels)) => dict.set_item("labels", labels)?,
     }
     dict.set_item("column_names", data.column_names)?;
+    dict.set_item("notes", data.notes)?;
     Ok(dict)
+}
+
+fn named_encoding(name: &str) -> Outcome<Encoding> {
+    Encoding::from_name(name).ok_or_else(|| {
+        let names: Vec<_> = Encoding::ALL.iter().map(|encoding| encoding.name()).collect();
+        Failure::value(format!("encoding = {name:?}: choose one of {}", names.join(", ")))
+    })
 }
 
 fn named_format(name: &str) -> Outcome<Format> {

@@ -40,6 +40,13 @@ impl Fitted {
     }
 }
 
+impl Fitted {
+    /// The same, with the names of the columns.
+    pub fn named(self, names: Option<Vec<String>>) -> Outcome<Self> {
+        Ok(Self { stored: self.stored.with_feature_names(names)?, ..self })
+    }
+}
+
 #[pymethods]
 impl Fitted {
     /// k×d, one component a row.
@@ -108,6 +115,12 @@ impl Fitted {
     #[getter]
     fn n_samples(&self) -> usize {
         self.stored.model.summary().n
+    }
+
+    /// The names of the columns, where the data had them.
+    #[getter]
+    fn feature_names(&self) -> Option<Vec<String>> {
+        self.stored.model.feature_names().map(<[String]>::to_vec)
     }
 
     /// Whether means were subtracted, and what columns were divided by: "none", "std" or "minmax".
@@ -213,12 +226,16 @@ impl Fitted {
         Ok(dict)
     }
 
-    /// Writes the model file of the command line.
+    /// Writes the model file of the command line, with these names of the columns.
     // Owned, because a path is what the argument is converted into.
     #[allow(clippy::needless_pass_by_value)]
-    fn save(&self, py: Python<'_>, path: PathBuf) -> Outcome<()> {
+    #[pyo3(signature = (path, feature_names=None))]
+    fn save(&self, py: Python<'_>, path: PathBuf, feature_names: Option<Vec<String>>) -> Outcome<()> {
         self.check_components()?;
-        py.detach(|| Ok(self.stored.write(OutputFile::create(&path)?)?))
+        py.detach(|| {
+            let named = self.stored.clone().with_feature_names(feature_names)?;
+            Ok(named.write(OutputFile::create(&path)?)?)
+        })
     }
 
     /// Reads a model file.

@@ -4,11 +4,13 @@
 //! and compressed rows as SciPy's three arrays. Nothing but the n + 1 row starts of compressed rows is copied.
 
 use std::borrow::Cow;
+use std::ffi::CString;
 use std::path::PathBuf;
 
 use hbpca::{Csr, Dense, Error, Matrix};
 use hbpca_io::ByteSize;
 use numpy::PyReadonlyArray1;
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 
 use crate::errors::{Failure, Outcome};
@@ -97,6 +99,21 @@ pub enum FiniteCheck {
 }
 
 impl Input<'_> {
+    /// The matrix, and the names of its columns where it is a file that has them. What is to be known of these is a warning.
+    pub fn named_matrix(
+        &self,
+        py: Python<'_>,
+        check: FiniteCheck,
+    ) -> Outcome<(Matrix<'_>, Option<Vec<String>>)> {
+        let Self::File { path, .. } = self else { return Ok((self.matrix(check)?, None)) };
+        let data = hbpca_io::read(hbpca_io::Input::path(path), &hbpca_io::ReadOptions::default())?;
+        for note in &data.notes {
+            let text = CString::new(note.as_str()).map_err(|error| Failure::Python(error.into()))?;
+            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1).map_err(Failure::Python)?;
+        }
+        Ok((data.matrix, data.column_names))
+    }
+
     /// The matrix, borrowing what it can.
     pub fn matrix(&self, check: FiniteCheck) -> Outcome<Matrix<'_>> {
         match self {

@@ -43,13 +43,15 @@ pub fn fit(
     let weights = weights.as_ref().map(contiguous).transpose()?;
     let mut config = settings.config()?;
     let matrix;
+    let names;
     let (data, shape) = match on_disk(py, &rows, &config)? {
         Some((rows, memory)) if weights.is_none() => {
             let shape = (rows.n_rows(), rows.n_cols());
+            names = rows.column_names().map(<[String]>::to_vec);
             (Data::OnDisk { rows, memory }, shape)
         }
         _ => {
-            matrix = rows.matrix(FiniteCheck::Later)?;
+            (matrix, names) = rows.named_matrix(py, FiniteCheck::Later)?;
             (Data::InMemory { matrix: &matrix, weights }, (matrix.n_rows(), matrix.n_cols()))
         }
     };
@@ -57,7 +59,7 @@ pub fn fit(
     let snapshots = snapshots.then(|| Snapshots::new(&config, shape, kept));
     let run = Run { data, callback: callback.as_ref() };
     let fit = kept.of(run.fit(py, &config, snapshots)?);
-    Ok(Fitted::of_fit(&fit, config.limits.tol))
+    Fitted::of_fit(&fit, config.limits.tol).named(names)
 }
 
 /// The rows of a file that does not fit, and the memory it does not fit into.

@@ -64,6 +64,52 @@ def test_models_travel_to_the_command_line_and_back(X, tmp_path):
     np.testing.assert_allclose(loaded.components_, PCA(2).fit(X).components_, atol=1e-6)
 
 
+def test_names_go_through_model_files(X, tmp_path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    PCA(2).fit(frame).save(tmp_path / "m.safetensors")
+    loaded = hbpca.load(tmp_path / "m.safetensors")
+    assert list(loaded.feature_names_in_) == list("abcdef")
+    np.testing.assert_array_equal(loaded.transform(frame), PCA(2).fit(frame).transform(frame))
+    with pytest.raises(ValueError, match="feature names"):
+        loaded.transform(frame[list("fedcba")])
+    with pytest.warns(UserWarning, match="valid feature names"):
+        loaded.transform(X)
+    PCA(2).fit(X).save(tmp_path / "m.safetensors")
+    assert not hasattr(hbpca.load(tmp_path / "m.safetensors"), "feature_names_in_")
+
+
+def test_a_fit_of_a_file_has_its_names(X, tmp_path):
+    header = ",".join("abcdef")
+    np.savetxt(tmp_path / "x.csv", X, delimiter=",", header=header, comments="", fmt="%.17g")
+    np.save(tmp_path / "x.npy", X)
+    pca = PCA(2).fit(tmp_path / "x.csv")
+    assert list(pca.feature_names_in_) == list("abcdef") and pca.feature_names_in_.dtype == object
+    pca.save(tmp_path / "m.safetensors")
+    assert list(hbpca.load(tmp_path / "m.safetensors").feature_names_in_) == list("abcdef")
+    assert not hasattr(pca.fit(tmp_path / "x.npy"), "feature_names_in_")
+    (tmp_path / "index.csv").write_text(",a,b\n0,1.5,3\n1,2.5,1\n2,0.5,1\n")
+    with pytest.warns(UserWarning, match="left out as an index"):
+        pca = PCA(1).fit(tmp_path / "index.csv")
+    assert list(pca.feature_names_in_) == ["a", "b"]
+
+
+def test_wide_and_foreign_tables(tmp_path):
+    d = 30_000
+    names = [f"gene_{j}" for j in range(d)]
+    rows = [",".join(f"{(7 * j + i) % 23}.5" for j in range(d)) for i in range(2)]
+    (tmp_path / "wide.csv").write_text("\n".join([",".join(names), *rows]) + "\n")
+    data = hbpca.read(tmp_path / "wide.csv")
+    assert data.X.shape == (2, d) and data.column_names == names
+    (tmp_path / "de.csv").write_bytes("größe;b\n1.000,5;2\n3;4\n".encode("latin1"))
+    data = hbpca.read(tmp_path / "de.csv", decimal=",", thousands=".", encoding="latin1")
+    assert data.column_names == ["größe", "b"]
+    np.testing.assert_array_equal(data.X, [[1000.5, 2], [3, 4]])
+    (tmp_path / "index.csv").write_text(",a\n0,1.5\n1,2.5\n")
+    with pytest.warns(UserWarning, match="left out as an index"):
+        assert hbpca.read(tmp_path / "index.csv").column_names == ["a"]
+
+
 def test_files_that_are_no_models_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError) as refused:
         hbpca.load(tmp_path / "nothing")

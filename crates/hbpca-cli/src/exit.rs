@@ -18,6 +18,8 @@ pub enum Exit {
     BadInput = 3,
     /// Ctrl-C; what was reached is written.
     Interrupted = 130,
+    /// The termination signal; what was reached is written.
+    Terminated = 143,
 }
 
 impl From<Exit> for ExitCode {
@@ -30,7 +32,7 @@ impl From<Outcome> for Exit {
     fn from(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Converged => Self::Success,
-            Outcome::Interrupted => Self::Interrupted,
+            Outcome::Interrupted => crate::interrupt::exit(),
             // No other outcome claims that the tolerance was met.
             _ => Self::NotConverged,
         }
@@ -46,6 +48,9 @@ pub enum Failure {
     /// A file that was read is at fault.
     #[error("{0}")]
     Input(String),
+    /// A reader found the fault and knows the place.
+    #[error("{0}")]
+    Read(ReadError),
     /// A file cannot be written.
     #[error("cannot write {file}: {reason}")]
     Output {
@@ -62,7 +67,7 @@ impl Failure {
         match self {
             // An output that cannot be written is a wrong argument: nothing was promised under another code.
             Self::Usage(_) | Self::Output { .. } => Exit::Usage,
-            Self::Input(_) => Exit::BadInput,
+            Self::Input(_) | Self::Read(_) => Exit::BadInput,
         }
     }
 
@@ -83,7 +88,7 @@ impl Failure {
 
 impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
-        Self::Input(error.to_string())
+        Self::Read(error)
     }
 }
 

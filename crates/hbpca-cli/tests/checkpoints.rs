@@ -126,8 +126,8 @@ fn killed_at_any_moment_and_resumed_the_result_has_the_same_bits() {
 }
 
 #[test]
-fn signals_keep_the_run_and_are_130() {
-    for name in ["-INT", "-TERM"] {
+fn signals_keep_the_run_and_are_130_and_143() {
+    for (name, code) in [("-INT", 130), ("-TERM", 143)] {
         let folder = slow_data();
         let args = "fit x.csv --solver oja --batch 20 --epoch 5 --tol 1e-15 --json -o m.safetensors";
         // Only the end is kept: nothing is due for a long time.
@@ -139,7 +139,7 @@ fn signals_keep_the_run_and_are_130() {
         std::thread::sleep(Duration::from_millis(50));
         assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
         let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(130));
+        assert_eq!(output.status.code(), Some(code));
         let stopped: Value = serde_json::from_slice(&output.stdout).unwrap();
         let said: Vec<String> = lines.collect();
         let way_on = "hbpca: the same command with --resume c.ckpt goes on from here";
@@ -221,7 +221,10 @@ fn checkpoints_that_cannot_be_written_are_refused_before_any_work() {
     let folder = slow_data();
     let refused = |args: &str| folder.run(args).refusal(2);
     assert!(refused("fit x.csv --checkpoint no/such/c.ckpt").contains("cannot write no/such/c.ckpt: "));
-    assert!(refused("fit x.csv --checkpoint x.csv").contains("it exists and is no checkpoint"));
+    assert!(refused("fit x.csv --checkpoint x.csv").contains("x.csv is read as data"));
+    folder.write("notes", "not to be lost");
+    assert!(refused("fit x.csv --checkpoint notes").contains("it exists and is no checkpoint"));
+    std::fs::remove_file(folder.path("notes")).unwrap();
     assert!(refused("fit x.csv --checkpoint .").contains("it is a folder"));
     assert!(
         refused("fit x.csv --checkpoint m --output ./m").contains("--checkpoint and --output both name m")

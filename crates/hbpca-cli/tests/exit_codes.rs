@@ -145,7 +145,6 @@ fn bad_input_is_3_and_the_place_is_named() {
         ),
         ("check m.safetensors wide.csv", "columns, as the model has: 2 given where 5 are needed"),
         ("check no.safetensors x.csv", "no.safetensors: it is not a whole safetensors file"),
-        ("info word.csv", "word.csv:3:3: "),
         ("convert word.csv y.npy", "word.csv:3:3: "),
     ] {
         let message = folder.run(args).refusal(3);
@@ -182,7 +181,11 @@ fn flags_without_effect_are_named() {
 fn quiet_says_nothing_but_errors() {
     let folder = Folder::with_data();
     let run = folder.run("fit x.csv -q --eta 0.5 --solver power --max-passes 2");
-    assert_eq!((run.code(), run.stderr().as_str()), (1, ""));
+    assert_eq!((run.code(), run.stdout().as_str(), run.stderr().as_str()), (1, "", ""));
+    assert_eq!(folder.run("fit x.csv -q --json").json(0)["n"], 300);
+    assert_eq!(folder.run("fit x.csv -q -o m.safetensors").code(), 0);
+    let run = folder.run("check m.safetensors x.csv -q");
+    assert_eq!((run.code(), run.stdout().as_str(), run.stderr().as_str()), (0, "", ""));
     assert!(folder.run("fit none.csv -q").refusal(3).starts_with("error: none.csv"));
 }
 

@@ -213,3 +213,36 @@ fn every_precision_finds_the_same_values_within_its_certificate() {
     }
     assert!(room.run("fit x.csv --precision f16").refusal(2).contains("f16"));
 }
+
+/// Scripts that asked for JSON find the failure on standard output, people on standard error.
+#[test]
+fn failures_are_objects_too() {
+    let folder = Folder::with_data();
+    folder.write("word.csv", "a,b\n1,2\n3,x\n");
+    assert_eq!(folder.run("fit x.csv -o m.safetensors").code(), 0);
+    for (args, code, kind, file, place) in [
+        ("fit word.csv --json", 3, "input", Some("word.csv"), Some([3, 3])),
+        ("check m.safetensors word.csv --json", 3, "input", Some("word.csv"), None),
+        ("info none.csv --json", 3, "input", None, None),
+        ("fit x.csv -k 0 --json", 2, "usage", None, None),
+        ("fit x.csv --json --frobnicate", 2, "usage", None, None),
+        ("theory --lambda1 1 --lambda2 2 --variance 0 --json", 2, "usage", None, None),
+        ("fit x.csv --json -o none/m.safetensors", 2, "output", Some("none/m.safetensors"), None),
+    ] {
+        let run = folder.run(args);
+        let object = run.json(code);
+        assert_eq!(
+            (object["schema"].as_u64(), object["exit_code"].as_i64()),
+            (Some(2), Some(code.into())),
+            "{args}"
+        );
+        let error = &object["error"];
+        assert_eq!((error["kind"].as_str(), error["file"].as_str()), (Some(kind), file), "{args}: {object}");
+        let found = [&error["line"], &error["column"]].map(serde_json::Value::as_u64);
+        assert_eq!(found, place.map_or([None; 2], |place| place.map(Some)), "{args}");
+        // The same words for people.
+        let first_line = error["message"].as_str().unwrap().lines().next().unwrap().to_owned();
+        assert!(run.stderr().contains(&first_line), "{args}: {}", run.stderr());
+    }
+    assert_eq!(folder.run("fit word.csv").stdout(), "");
+}

@@ -142,6 +142,9 @@ fn a_warm_start_may_ask_for_more_components_of_as_many_columns() {
     }
     folder.write("narrow.csv", &common::csv(50, &[2.0, 1.0]));
     let message = folder.run("fit narrow.csv --solver krylov --start m.safetensors").refusal(3);
+    assert!(message.contains("its columns are not those of the model given to --start"), "{message}");
+    folder.write("bare.csv", "1.5,2\n3,4\n5,5\n");
+    let message = folder.run("fit bare.csv --solver krylov --start m.safetensors").refusal(3);
     assert!(message.contains("start vector: 5 given where 2 are needed"), "{message}");
 }
 

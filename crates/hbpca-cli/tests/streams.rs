@@ -105,12 +105,12 @@ fn wait(child: &mut Child) -> Option<i32> {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_keeps_what_was_reached_and_is_130() {
-    for name in ["-INT", "-TERM"] {
+fn ctrl_c_keeps_what_was_reached_and_is_130_and_termination_143() {
+    for (name, code) in [("-INT", 130), ("-TERM", 143)] {
         let folder = Folder::with_data();
         let (mut child, mut said) = endless(&folder);
         signal(&child, name);
-        assert_eq!(wait(&mut child), Some(130));
+        assert_eq!(wait(&mut child), Some(code));
         let mut text = String::new();
         said.read_to_string(&mut text).unwrap();
         assert!(
@@ -129,7 +129,14 @@ fn ctrl_c_keeps_what_was_reached_and_is_130() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_while_reading_ends_at_once_and_leaves_nothing() {
+fn signals_while_reading_end_at_once_and_leave_nothing() {
+    for (name, code) in [("-INT", 130), ("-TERM", 143)] {
+        ends_at_once(name, code);
+    }
+}
+
+#[cfg(unix)]
+fn ends_at_once(name: &str, code: i32) {
     let folder = Folder::new();
     let mut command = process(&folder, "fit - --format csv -o m.safetensors");
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -138,7 +145,26 @@ fn ctrl_c_while_reading_ends_at_once_and_leaves_nothing() {
         assert!(start.elapsed() < Duration::from_secs(60), "no output was begun");
         std::thread::sleep(Duration::from_millis(5));
     }
-    signal(&child, "-INT");
-    assert_eq!(wait(&mut child), Some(130));
+    signal(&child, name);
+    assert_eq!(wait(&mut child), Some(code));
     assert!(folder.names().is_empty(), "{:?}", folder.names());
+}
+
+#[cfg(unix)]
+#[test]
+fn quiet_is_silent_even_when_it_is_stopped() {
+    let folder = Folder::with_data();
+    let args =
+        "fit x.csv --solver oja --tol 1e-15 --max-passes 1e12 --batch 10 -q -o m.safetensors --checkpoint c";
+    let mut child = process(&folder, args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let start = Instant::now();
+    while !folder.names().contains(&"c".to_owned()) {
+        assert!(start.elapsed() < Duration::from_secs(60), "no checkpoint was written");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    signal(&child, "-TERM");
+    assert_eq!(wait(&mut child), Some(143));
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.stdout.as_slice(), output.stderr.as_slice()), (&b""[..], &b""[..]));
+    assert!(folder.names().contains(&"m.safetensors".to_owned()));
 }

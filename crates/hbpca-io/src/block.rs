@@ -184,7 +184,7 @@ impl Labels {
     }
 
     /// Label `row` as a file shows it.
-    pub(crate) fn text(&self, row: usize) -> Cow<'_, str> {
+    pub fn text(&self, row: usize) -> Cow<'_, str> {
         match self {
             Self::Numbers(x) => Cow::Owned(x[row].to_string()),
             Self::Texts(x) => Cow::Borrowed(&x[row]),
@@ -215,12 +215,16 @@ pub struct RowBlock {
     pub values: Values,
     /// One label a row, if the file has them.
     pub labels: Option<Labels>,
+    /// Columns that travel beside the matrix.
+    pub kept: Vec<Labels>,
+    /// Whether values were rounded to single precision.
+    pub narrowed: bool,
 }
 
 impl RowBlock {
     /// Dense rows of `d` values.
     pub(crate) fn dense(d: usize, values: Values) -> Self {
-        Self { layout: Layout::Dense(d), values, labels: None }
+        Self { layout: Layout::Dense(d), values, labels: None, kept: Vec::new(), narrowed: false }
     }
 
     /// How many rows there are.
@@ -307,7 +311,13 @@ mod tests {
     #[test]
     fn entries_know_their_place() {
         let layout = Layout::Sparse { row_ends: vec![0, 2, 2, 3], columns: vec![4, 7, 1] };
-        let block = RowBlock { layout, values: Values::F64(vec![1.0; 3]), labels: None };
+        let block = RowBlock {
+            layout,
+            values: Values::F64(vec![1.0; 3]),
+            labels: None,
+            kept: Vec::new(),
+            narrowed: false,
+        };
         assert_eq!((block.n_rows(), block.place(1), block.place(2)), (4, (1, 7), (3, 1)));
         assert_eq!(RowBlock::dense(3, Values::F64(vec![0.0; 6])).place(4), (1, 1));
     }

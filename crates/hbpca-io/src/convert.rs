@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::block::{Labels, RowBlock, Values};
 use crate::gather::{Shape, checked};
 use crate::input::{Input, Part};
+use crate::parts;
 use crate::sink::{self, Output, RowSink, Summary, is_byte};
-use crate::source::{self, Numbering, Stated};
+use crate::source::{Numbering, Stated};
 use crate::{ConvertError, Format, Precision, ReadError, ReadOptions, WriteOptions};
 
 /// What was converted.
@@ -24,6 +25,8 @@ pub struct Converted {
     pub to: Format,
     /// Bytes read from files, before decompression.
     pub bytes_read: u64,
+    /// What a person should know of how columns were found or left out, a sentence each.
+    pub notes: Vec<String>,
 }
 
 /// Reads `input` twice, some rows at a time: once to learn its shape and type (and to find every fault before
@@ -49,13 +52,14 @@ pub fn convert(
     let precision = if survey.summary.single { Precision::F32 } else { Precision::F64 };
     let read_options = ReadOptions { precision, ..read_options.clone() };
     let mut rows = Writing { sink: sink.as_mut(), survey: &survey, options: &write_options, rows_before: 0 };
-    parts.for_each_block(&read_options, |part, _, block| rows.write(block, part.stated.numbering))?;
+    let notes =
+        parts.for_each_block(&read_options, |part, _, block| rows.write(block, part.stated.numbering))?;
     if rows.rows_before != survey.summary.n_rows {
         return Err(changed("the number of rows differs").into());
     }
     sink.finish()?;
     let bytes_read = parts.counter.load(Ordering::Relaxed);
-    Ok(Converted { summary: survey.summary, from: survey.format, to, bytes_read })
+    Ok(Converted { summary: survey.summary, from: survey.format, to, bytes_read, notes })
 }
 
 /// The two readings saw different rows.
@@ -96,15 +100,16 @@ impl Parts {
         Ok(Self { parts, counter: Arc::new(AtomicU64::new(0)) })
     }
 
-    /// Reads everything from the start and hands on blocks whose values are finite.
+    /// Reads everything from the start and hands on blocks whose values are finite; says what is to be known of the columns.
     fn for_each_block(
         &mut self,
         options: &ReadOptions,
         mut each: impl FnMut(&OpenPart, Format, RowBlock) -> Result<(), ConvertError>,
-    ) -> Result<(), ConvertError> {
+    ) -> Result<Vec<String>, ConvertError> {
         self.counter.store(0, Ordering::Relaxed);
+        let mut opening = parts::Parts::new(options);
         for part in &self.parts {
-            let mut open = source::open(part.again()?, options, &self.counter)?;
+            let mut open = opening.open(part.again()?, &self.counter)?;
             let about = OpenPart { name: open.name.clone(), stated: open.rows.stated() };
             let mut rows_before = 0;
             loop {
@@ -119,7 +124,7 @@ impl Parts {
                 }
             }
         }
-        Ok(())
+        Ok(opening.notes)
     }
 }
 

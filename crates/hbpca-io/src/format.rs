@@ -82,6 +82,11 @@ impl Format {
         name.rsplit_once('.').and_then(|(_, extension)| Self::from_name(extension))
     }
 
+    /// Whether its files are texts.
+    pub fn is_text(self) -> bool {
+        matches!(self, Self::Libsvm | Self::Csv | Self::Tsv | Self::MatrixMarket)
+    }
+
     /// The format that the first (decompressed) bytes of a file show.
     pub fn from_content(head: &[u8]) -> Option<Self> {
         match head {

@@ -109,8 +109,11 @@ pub(crate) struct Gather {
     columns: Vec<u32>,
     values: Values,
     labels: Option<Labels>,
+    kept: Vec<Labels>,
     /// Entries before this one are numbered; those of the current part may be waiting to be.
     undecided: Vec<std::ops::Range<usize>>,
+    /// Whether numbers were rounded to single precision.
+    pub(crate) narrowed: bool,
 }
 
 impl Gather {
@@ -124,7 +127,9 @@ impl Gather {
             columns: Vec::new(),
             values,
             labels: None,
+            kept: Vec::new(),
             undecided: Vec::new(),
+            narrowed: false,
         }
     }
 
@@ -139,6 +144,7 @@ impl Gather {
         let numbering = stated.numbering;
         self.shape.add(&block, numbering, part)?;
         let block = if stated.finite { block } else { checked(block, self.precision, part, rows_before)? };
+        self.narrowed |= block.narrowed;
         let labels_so_far = self.labels.as_ref().map_or(0, Labels::len);
         if let Some(labels) = block.labels
             && labels_so_far + labels.len() == self.shape.n_rows
@@ -147,6 +153,11 @@ impl Gather {
                 Some(all) => all.append(labels),
                 None => self.labels = Some(labels),
             }
+        }
+        if self.kept.is_empty() {
+            self.kept = block.kept;
+        } else {
+            self.kept.iter_mut().zip(block.kept).for_each(|(all, more)| all.append(more));
         }
         if let Layout::Sparse { row_ends, columns } = block.layout {
             let before = self.columns.len();
@@ -161,6 +172,11 @@ impl Gather {
         }
         self.values.append(block.values);
         Ok(())
+    }
+
+    /// The columns that travel beside the matrix.
+    pub(crate) fn take_kept(&mut self) -> Vec<Labels> {
+        std::mem::take(&mut self.kept)
     }
 
     /// The matrix and its labels; labels that not every row has are dropped.
@@ -223,6 +239,7 @@ pub(crate) fn checked(
                 format!("{} does not fit single precision: read it in double precision", wide[at]),
             ));
         }
+        block.narrowed |= wide.iter().any(|&x| f64::from(x as f32) != x);
         block.values = narrow;
     }
     Ok(block)
@@ -258,7 +275,13 @@ mod tests {
         let error = all.add(dense(3, &[1.0, 2.0, 3.0]), &Stated::default(), "b", 0).unwrap_err();
         assert!(error.to_string().starts_with("b: 3 columns, but the parts before it have 2"));
         let layout = Layout::Sparse { row_ends: vec![1], columns: vec![0] };
-        let sparse = RowBlock { layout, values: Values::F64(vec![1.0]), labels: None };
+        let sparse = RowBlock {
+            layout,
+            values: Values::F64(vec![1.0]),
+            labels: None,
+            kept: Vec::new(),
+            narrowed: false,
+        };
         let error = all.add(sparse, &Stated::default(), "c", 0).unwrap_err();
         assert!(error.to_string().starts_with("c: dense and sparse parts"));
     }

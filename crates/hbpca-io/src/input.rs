@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::encoding::Transcoder;
 use crate::natural_order::natural_order;
-use crate::{ChunkFolder, Compression, Format, ReadError, ReadOptions};
+use crate::{ChunkFolder, Compression, Encoding, Format, ReadError, ReadOptions};
 
 /// What to read: one matrix, in one or several parts that follow each other row-wise.
 pub struct Input(Source);
@@ -166,20 +167,36 @@ impl Part {
             None => Box::new(counted),
             Some(how) => how.decompress(BufReader::with_capacity(1 << 16, counted)).map_err(refused)?,
         };
-        let head = take_head(&mut plain, HEAD).map_err(refused)?;
-        let format = options
-            .format
-            .or_else(|| path.as_deref().and_then(Format::from_path))
-            .or_else(|| Format::from_content(&head))
-            .ok_or_else(|| unknown_format(&name, &head))?;
+        let mut head = take_head(&mut plain, HEAD).map_err(refused)?;
+        let promised = options.format.or_else(|| path.as_deref().and_then(Format::from_path));
+        let encoding = encoding(promised, &head, options);
+        if let Some(encoding) = encoding {
+            let encoded = Cursor::new(std::mem::take(&mut head)).chain(plain);
+            plain = Box::new(Transcoder::new(encoded, encoding));
+            head = take_head(&mut plain, HEAD).map_err(refused)?;
+        }
+        let format =
+            promised.or_else(|| Format::from_content(&head)).ok_or_else(|| unknown_format(&name, &head))?;
+        let as_it_lies = compression.is_none() && encoding.is_none();
         Ok(Opened {
             format,
             stream: Box::new(Cursor::new(head).chain(plain)),
-            size: size.filter(|_| compression.is_none()),
-            plain: path.filter(|path| compression.is_none() && path.is_file()),
+            size: size.filter(|_| as_it_lies),
+            plain: path.filter(|path| as_it_lies && path.is_file()),
             name,
         })
     }
+}
+
+/// What a text has to be turned into UTF-8 from, if it is one and is not that already.
+fn encoding(promised: Option<Format>, head: &[u8], options: &ReadOptions) -> Option<Encoding> {
+    let may_be_text = promised.map_or_else(|| Format::from_content(head).is_none(), Format::is_text);
+    match options.encoding {
+        Some(encoding) => promised.is_none_or(Format::is_text).then_some(encoding),
+        None if may_be_text => Encoding::recognise(head),
+        None => None,
+    }
+    .filter(|encoding| *encoding != Encoding::Utf8)
 }
 
 fn unknown_format(name: &str, head: &[u8]) -> ReadError {

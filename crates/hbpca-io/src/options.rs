@@ -1,6 +1,7 @@
 //! What a reader may be told.
 
-use crate::Format;
+use crate::column_names::listed;
+use crate::{Encoding, Format, NamesToMatch, NumberStyle};
 
 /// A column, as users name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,12 +10,58 @@ pub enum ColumnRef {
     Name(String),
     /// Its number from 0; negative numbers count from the end, −1 being the last.
     Index(i64),
+    /// All columns from the first to the last, both included.
+    Range(Box<Self>, Box<Self>),
 }
 
 impl ColumnRef {
-    /// A whole number is an index, anything else a name; a header that has the text itself as a name wins.
+    /// A whole number is an index, `first..last` a range, anything else a name; a header that has the text itself as a name wins.
     pub fn parse(text: &str) -> Self {
-        text.trim().parse().map_or_else(|_| Self::Name(text.to_owned()), Self::Index)
+        match text.split_once("..") {
+            Some((first, last)) if !first.is_empty() && !last.is_empty() => {
+                Self::Range(Box::new(Self::parse(first)), Box::new(Self::parse(last)))
+            }
+            _ => text.trim().parse().map_or_else(|_| Self::Name(text.to_owned()), Self::Index),
+        }
+    }
+
+    /// A list with commas between the columns; names in double quotes may hold commas.
+    pub fn parse_list(text: &str) -> Vec<Self> {
+        let mut columns = Vec::new();
+        let (mut name, mut inside, mut quoted) = (String::new(), false, false);
+        let mut finish = |name: &mut String, quoted: bool| {
+            let text = std::mem::take(name);
+            columns.push(if quoted { Self::Name(text) } else { Self::parse(&text) });
+        };
+        for letter in text.chars() {
+            match letter {
+                '"' => (inside, quoted) = (!inside, true),
+                ',' if !inside => {
+                    finish(&mut name, quoted);
+                    quoted = false;
+                }
+                other => name.push(other),
+            }
+        }
+        finish(&mut name, quoted);
+        columns
+    }
+
+    /// The columns' positions among `n_columns`, or what is wrong with them.
+    pub(crate) fn resolve_all(
+        &self,
+        names: Option<&[String]>,
+        n_columns: usize,
+    ) -> Result<Vec<usize>, String> {
+        let Self::Range(first, last) = self else { return Ok(vec![self.resolve(names, n_columns)?]) };
+        if let Some(j) = names.and_then(|names| names.iter().position(|name| *name == self.to_string())) {
+            return Ok(vec![j]);
+        }
+        let (from, to) = (first.resolve(names, n_columns)?, last.resolve(names, n_columns)?);
+        if from > to {
+            return Err(format!("the range {self} runs backwards: column {from} comes before column {to}"));
+        }
+        Ok((from..=to).collect())
     }
 
     /// The column's position among `n_columns`, or what is wrong with it.
@@ -22,9 +69,16 @@ impl ColumnRef {
         let position = |name: &str| names.and_then(|names| names.iter().position(|x| x == name));
         match self {
             Self::Name(name) => position(name).ok_or_else(|| match names {
-                Some(names) => format!("there is no column `{name}`; the columns are {}", listed(names)),
+                Some(names) => match nearest(name, names) {
+                    Some(near) => format!("there is no column `{name}`; did you mean `{near}`?"),
+                    None => format!("there is no column `{name}`; the columns are {}", listed(names)),
+                },
                 None => format!("column `{name}` was asked for, but the file has no header: give its number"),
             }),
+            Self::Range(..) => match self.resolve_all(names, n_columns)?[..] {
+                [j] => Ok(j),
+                _ => Err(format!("{self} names several columns where one is needed")),
+            },
             Self::Index(index) => {
                 if let Some(found) = position(&index.to_string()) {
                     return Ok(found);
@@ -41,14 +95,40 @@ impl ColumnRef {
     }
 }
 
-/// The first names, as many as fit a message.
-fn listed(names: &[String]) -> String {
-    const SHOWN: usize = 8;
-    let mut text = names.iter().take(SHOWN).map(|x| format!("`{x}`")).collect::<Vec<_>>().join(", ");
-    if names.len() > SHOWN {
-        text = format!("{text} and {} more", names.len() - SHOWN);
+impl std::fmt::Display for ColumnRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Index(index) => index.fmt(f),
+            Self::Range(first, last) => write!(f, "{first}..{last}"),
+        }
     }
-    text
+}
+
+/// The name that differs least from a wrong one, where it differs little: by case, or by a third of the letters at most.
+fn nearest<'a>(wrong: &str, names: &'a [String]) -> Option<&'a str> {
+    let lower = wrong.to_lowercase();
+    let allowed = lower.chars().count() / 3;
+    let distance = |name: &str| edits(&lower, &name.to_lowercase());
+    let near = names.iter().take(10_000).map(|name| (distance(name), name.as_str()));
+    near.filter(|(distance, _)| *distance <= allowed)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+/// Letters to insert, remove or replace to turn one text into another (Levenshtein).
+fn edits(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
 }
 
 /// The type in which values are kept in memory.
@@ -76,6 +156,16 @@ pub enum HeaderLine {
     Absent,
 }
 
+/// Which columns are features where none are chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Features {
+    /// All; a column of text is refused by name.
+    #[default]
+    All,
+    /// Those that hold numbers, as far as the first rows show it.
+    Numeric,
+}
+
 /// What a reader may be told; the default finds everything out from the file.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
@@ -85,12 +175,24 @@ pub struct ReadOptions {
     pub label_column: Option<ColumnRef>,
     /// The columns of CSV or Parquet to use, in this order.
     pub columns: Option<Vec<ColumnRef>>,
+    /// Columns of CSV or Parquet that are left out.
+    pub exclude: Vec<ColumnRef>,
+    /// Which columns of CSV or Parquet are features where none are chosen.
+    pub features: Features,
+    /// Columns of CSV or Parquet that travel beside the matrix, as numbers or texts. They are features only where a model wants them.
+    pub keep: Vec<ColumnRef>,
     /// The type of the values in memory.
     pub precision: Precision,
     /// d for LIBSVM files, whose last columns may be empty.
     pub n_columns: Option<usize>,
     /// Whether the first line of a CSV file names the columns.
     pub header: HeaderLine,
+    /// The names by which columns are found, in this order; files without names go by position.
+    pub match_names: Option<NamesToMatch>,
+    /// How the numbers of CSV and TSV are written.
+    pub numbers: NumberStyle,
+    /// How the characters of a text are stored; UTF-8 and UTF-16 are recognised.
+    pub encoding: Option<Encoding>,
 }
 
 #[cfg(test)]
@@ -121,5 +223,31 @@ mod tests {
         assert!(text("-4", None).contains("no column -4"));
         let many: Vec<String> = (0..20).map(|j| format!("x{j}")).collect();
         assert!(text("z", Some(&many[..])).contains("and 12 more"));
+    }
+
+    #[test]
+    fn names_that_nearly_fit_are_suggested() {
+        let names: Vec<String> = ["Elevation", "Cover_Type", "Slope"].map(String::from).to_vec();
+        let text = |column: &str| ColumnRef::parse(column).resolve(Some(&names), 3).unwrap_err();
+        assert_eq!(text("cover_type"), "there is no column `cover_type`; did you mean `Cover_Type`?");
+        assert_eq!(text("Slop"), "there is no column `Slop`; did you mean `Slope`?");
+        assert!(text("weight").contains("the columns are"));
+        assert_eq!((edits("kitten", "sitting"), edits("", "ab"), edits("ab", "")), (3, 2, 2));
+    }
+
+    #[test]
+    fn lists_have_ranges_and_names_with_commas() {
+        let names: Vec<String> = ["a", "b, c", "x..y", "d"].map(String::from).to_vec();
+        let all = |text: &str| {
+            let found =
+                ColumnRef::parse_list(text).into_iter().map(|column| column.resolve_all(Some(&names), 4));
+            found.collect::<Result<Vec<_>, _>>().map(|found| found.concat())
+        };
+        assert_eq!(all("a,\"b, c\",d"), Ok(vec![0, 1, 3]));
+        assert_eq!(all("1..3"), Ok(vec![1, 2, 3]));
+        assert_eq!(all("a..d"), Ok(vec![0, 1, 2, 3]));
+        assert_eq!(all("x..y"), Ok(vec![2]), "a name of that form is a name");
+        assert_eq!(all("0..-1"), Ok(vec![0, 1, 2, 3]));
+        assert!(all("3..1").unwrap_err().contains("runs backwards"));
     }
 }

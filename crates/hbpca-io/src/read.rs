@@ -8,7 +8,8 @@ use hbpca::Matrix;
 use crate::block::{Labels, RowBlock};
 use crate::gather::Gather;
 use crate::input::{Input, Part};
-use crate::source::{self, OpenSource};
+use crate::parts::Parts;
+use crate::source::{OpenSource, Stated};
 use crate::{Format, ReadError, ReadOptions};
 
 /// A matrix that was read, and what came with it.
@@ -20,10 +21,16 @@ pub struct Data {
     pub column_names: Option<Vec<String>>,
     /// One label a row, if every part has them.
     pub labels: Option<Labels>,
+    /// Columns that travel beside the matrix, by name.
+    pub kept: Vec<(String, Labels)>,
+    /// Whether numbers were rounded to single precision, because that was asked for.
+    pub narrowed: bool,
     /// The format (of the first part).
     pub format: Format,
     /// Bytes read from files, before decompression.
     pub bytes_read: u64,
+    /// What a person should know of how columns were found or left out, a sentence each.
+    pub notes: Vec<String>,
 }
 
 /// Reads a file, the parts of a matrix, or a stream.
@@ -52,18 +59,21 @@ fn read_parts(parts: Vec<Part>, options: &ReadOptions) -> Result<Data, ReadError
 fn gather_parts(parts: Vec<Part>, options: &ReadOptions) -> Result<Data, ReadError> {
     let counter = Arc::new(AtomicU64::new(0));
     let mut gather = Gather::new(options.precision);
-    let mut first: Option<(String, Format, Option<Vec<String>>)> = None;
+    let mut opening = Parts::new(options);
+    let mut first: Option<(String, Format, Stated)> = None;
     for part in parts {
-        let mut source = source::open(part, options, &counter)?;
+        let mut source = opening.open(part, &counter)?;
         let stated = source.rows.stated();
         gather.shape.state(&stated, &source.name)?;
         gather_part(&mut gather, &mut source)?;
-        first.get_or_insert((source.name, source.format, stated.column_names));
+        first.get_or_insert((source.name, source.format, stated));
     }
-    let (name, format, column_names) =
-        first.ok_or_else(|| ReadError::option("input", "no file was given"))?;
+    let (name, format, stated) = first.ok_or_else(|| ReadError::option("input", "no file was given"))?;
+    let kept = stated.kept_names.into_iter().zip(gather.take_kept()).collect();
+    let narrowed = gather.narrowed;
     let (matrix, labels) = gather.finish(&name)?;
-    Ok(Data { matrix, column_names, labels, format, bytes_read: counter.load(Ordering::Relaxed) })
+    let (bytes_read, notes) = (counter.load(Ordering::Relaxed), opening.notes);
+    Ok(Data { matrix, column_names: stated.column_names, labels, kept, narrowed, format, bytes_read, notes })
 }
 
 /// Adds all rows of a part; while some are added, the next are read.

@@ -140,7 +140,7 @@ impl Shuffle {
         } else {
             Layout::Dense(self.summary.n_columns)
         };
-        RowBlock { layout, values, labels }
+        RowBlock { layout, values, labels, kept: Vec::new(), narrowed: false }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::block::Labels;
 use crate::chunk_folder::{ChunkSink, OutputFolder};
 use crate::compression::Compressor;
 use crate::shuffle::Shuffle;
-use crate::{Compression, Format, OutputFile, WriteError, csv, idx, libsvm, matrix_market, npy, npz};
+use crate::{Compression, Format, OutputFile, WriteError, csv, idx, kept, libsvm, matrix_market, npy, npz};
 
 /// What a writer may be told.
 #[derive(Clone, Debug)]
@@ -23,6 +23,8 @@ pub struct WriteOptions {
     pub labels: Option<Labels>,
     /// The name of the last column of CSV, TSV or Parquet, in which labels are written; without it they are not.
     pub label_column: Option<String>,
+    /// Columns written before the others, by name: numbers or texts. Formats without texts take numbers as columns of the matrix.
+    pub kept: Vec<(String, Labels)>,
     /// The most bytes that sparse rows may take in a format that stores their zeros.
     pub dense_limit: u64,
     /// Write the rows in a random order that this seed decides.
@@ -38,6 +40,7 @@ impl Default for WriteOptions {
             column_names: None,
             labels: None,
             label_column: None,
+            kept: Vec::new(),
             dense_limit: 16 << 30,
             shuffle: None,
             part_bytes: 32 << 20,
@@ -115,7 +118,12 @@ pub trait RowSink {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn write(path: &Path, matrix: &Matrix<'_>, options: &WriteOptions) -> Result<(), WriteError> {
-    let out = Output::create(path, output_format(path, options)?)?;
+    let format = output_format(path, options)?;
+    if !options.kept.is_empty() && !format.has_texts() {
+        let joined = kept::join_kept(&path.display().to_string(), matrix, &options.kept)?;
+        return write(path, &joined, &WriteOptions { kept: Vec::new(), ..options.clone() });
+    }
+    let out = Output::create(path, format)?;
     let text_labels = matches!(options.labels, Some(Labels::Texts(_)));
     let summary = Summary { text_labels, ..Summary::of(matrix) };
     let mut sink = out.into_sink(path, &summary, options)?;

@@ -6,7 +6,11 @@ use std::sync::atomic::AtomicU64;
 use crate::block::RowBlock;
 use crate::chunk_folder::ChunkSource;
 use crate::input::Part;
-use crate::{ChunkFolder, Format, ReadError, ReadOptions, csv, idx, libsvm, matrix_market, npy, npz};
+use crate::reordered::Reordered;
+use crate::{
+    ChunkFolder, Format, HeaderLine, NumberStyle, ReadError, ReadOptions, csv, idx, libsvm, matrix_market,
+    npy, npz,
+};
 
 /// How the file numbers its columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,6 +29,8 @@ pub struct Stated {
     pub n_columns: Option<usize>,
     /// The names of the columns.
     pub column_names: Option<Vec<String>>,
+    /// The names of the columns that travel beside the matrix.
+    pub kept_names: Vec<String>,
     /// How sparse columns are numbered.
     pub numbering: Numbering,
     /// Whether the reader refuses whatever is not finite as it goes.
@@ -48,6 +54,8 @@ pub(crate) struct OpenSource {
     pub(crate) name: String,
     pub(crate) format: Format,
     pub(crate) rows: Box<dyn RowSource>,
+    /// What a person should know of its columns.
+    pub(crate) notes: Vec<String>,
 }
 
 /// Opens a part in the reader of its format.
@@ -61,7 +69,8 @@ pub(crate) fn open(
     {
         let (name, format) = (part.name(), Format::Chunks);
         refuse_options_that_do_not_fit(&name, format, options)?;
-        return Ok(OpenSource { name, format, rows: Box::new(ChunkSource::open(path, counter)?) });
+        let rows = Box::new(ChunkSource::open(path, counter)?);
+        return matched(OpenSource { name, format, rows, notes: Vec::new() }, options);
     }
     let opened = part.open(options, counter)?;
     let (name, format) = (opened.name.clone(), opened.format);
@@ -74,13 +83,21 @@ pub(crate) fn open(
             ));
         }
         Format::Libsvm => Box::new(libsvm::LibsvmSource::open(opened, options)),
-        Format::Csv | Format::Tsv => Box::new(csv::CsvSource::open(opened, options)?),
+        Format::Csv | Format::Tsv => {
+            let table = csv::CsvSource::open(opened, options)?;
+            let notes = table.notes().to_vec();
+            return Ok(OpenSource { name, format, rows: Box::new(table), notes });
+        }
         Format::Npy => Box::new(npy::NpySource::open(opened)?),
         Format::Npz => Box::new(npz::NpzSource::open(opened)?),
         Format::MatrixMarket => Box::new(matrix_market::MatrixMarketSource::open(opened, options)?),
         Format::Idx => Box::new(idx::IdxSource::open(opened)?),
         #[cfg(feature = "parquet")]
-        Format::Parquet => Box::new(crate::parquet::ParquetSource::open(opened, options)?),
+        Format::Parquet => {
+            let table = crate::parquet::ParquetSource::open(opened, options)?;
+            let notes = table.notes().to_vec();
+            return Ok(OpenSource { name, format, rows: Box::new(table), notes });
+        }
         #[cfg(not(feature = "parquet"))]
         Format::Parquet => {
             return Err(ReadError::malformed(
@@ -89,7 +106,18 @@ pub(crate) fn open(
             ));
         }
     };
-    Ok(OpenSource { name, format, rows })
+    matched(OpenSource { name, format, rows, notes: Vec::new() }, options)
+}
+
+/// Puts the columns of a file that is no table into the order that is wanted.
+fn matched(open: OpenSource, options: &ReadOptions) -> Result<OpenSource, ReadError> {
+    let Some(wanted) = &options.match_names else { return Ok(open) };
+    let found = wanted.find(open.rows.stated().column_names.as_deref(), &open.name)?;
+    let rows = match found.positions {
+        Some(positions) => Box::new(Reordered::new(open.rows, positions)),
+        None => open.rows,
+    };
+    Ok(OpenSource { rows, notes: found.note.into_iter().collect(), ..open })
 }
 
 /// Named columns exist in tables only, a free number of columns in LIBSVM only.
@@ -103,8 +131,26 @@ fn refuse_options_that_do_not_fit(
     if !table && options.label_column.is_some() {
         return refuse("a label column can be named for CSV, TSV and Parquet only");
     }
+    if !table && !options.keep.is_empty() {
+        return refuse("columns can be kept of CSV, TSV and Parquet only");
+    }
+    if !table && (!options.exclude.is_empty() || options.features != crate::Features::All) {
+        return refuse("columns can be left out of CSV, TSV and Parquet only");
+    }
     if !table && options.columns.is_some() {
         return refuse("columns can be chosen from CSV, TSV and Parquet only");
+    }
+    if options.encoding.is_some() && !format.is_text() {
+        return refuse("an encoding can be given for texts only");
+    }
+    if options.numbers != NumberStyle::default() && !matches!(format, Format::Csv | Format::Tsv) {
+        return refuse("marks of decimals and thousands can be given for CSV and TSV only");
+    }
+    if options.header != HeaderLine::Detect && !matches!(format, Format::Csv | Format::Tsv) {
+        return refuse("a header can be told of for CSV and TSV only");
+    }
+    if let Some(fault) = options.numbers.fault() {
+        return refuse(&fault);
     }
     if format != Format::Libsvm && options.n_columns.is_some() {
         return refuse("the number of columns can be given for LIBSVM only: other formats know it");

@@ -78,7 +78,13 @@ fn tidy<T: Copy + Sync + std::ops::AddAssign>(
         sort_rows(&mut starts, &mut columns, &mut values);
     }
     starts.remove(0);
-    RowBlock { layout: Layout::Sparse { row_ends: starts, columns }, values: wrap(values), labels: None }
+    RowBlock {
+        layout: Layout::Sparse { row_ends: starts, columns },
+        values: wrap(values),
+        labels: None,
+        kept: Vec::new(),
+        narrowed: false,
+    }
 }
 
 /// Whether the columns of a row ascend strictly.

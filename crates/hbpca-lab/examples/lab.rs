@@ -1,7 +1,6 @@
 //! The laboratory's subcommands as a program of their own, for those who work on the laboratory.
 
 use clap::Parser;
-use hbpca_lab::LabError;
 use hbpca_lab::cli::{CompareArgs, PlotArgs, ReproduceArgs};
 
 #[derive(Debug, Parser)]
@@ -15,11 +14,10 @@ enum Command {
 }
 
 fn main() {
-    let no_models = |_: &std::path::Path| Err(LabError::Usage("models are plotted by `hbpca plot`".into()));
     let done = match Command::parse() {
         Command::Reproduce(args) => args.run(),
         Command::Compare(args) => args.run(),
-        Command::Plot(args) => args.run(no_models).map(|()| String::new()),
+        Command::Plot(args) => args.run().map(|()| String::new()),
     };
     match done {
         Ok(text) => println!("{text}"),

@@ -1,18 +1,19 @@
 //! The laboratory's subcommands, ready to be placed in a command line.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use hbpca::{Batch, Centering, Model, Preprocessing, Scaling};
+use hbpca::{Batch, Centering, Preprocessing, Scaling};
 use hbpca_io::{ColumnRef, Input, ReadOptions};
 
+use crate::LabError;
 use crate::compare::{Comparison, StudyChoice, recommendation};
 use crate::dataset::{Dataset, sha256};
+pub use crate::plot_args::{PlotArgs, PlotKind};
 use crate::progress::Progress;
 use crate::race::Contender;
 use crate::reproduce::{Plan, Target, write_figures, write_findings};
-use crate::trace::read_trace;
-use crate::{LabError, plots};
+use crate::table_args::TableArgs;
 
 fn progress(quiet: bool) -> Progress {
     if quiet { Progress::quiet() } else { Progress::on_stderr() }
@@ -76,6 +77,9 @@ pub struct CompareArgs {
     /// A file, or several files or a folder as parts of one matrix
     #[arg(value_name = "DATA", required = true)]
     pub data: Vec<PathBuf>,
+    /// Components to find; for more than one, only solvers that find several are raced
+    #[arg(short = 'k', value_name = "K", default_value_t = 1)]
+    pub k: usize,
     /// Solvers to race, such as krylov,vr-pca,vr-hb-power:oracle [default: all that suit the data]
     #[arg(long, value_name = "A,B,…", value_delimiter = ',')]
     pub solvers: Vec<Contender>,
@@ -97,6 +101,9 @@ pub struct CompareArgs {
     /// Column that holds the label and is left out: its name, or its number from 0
     #[arg(long, value_name = "NAME|INDEX", allow_negative_numbers = true)]
     pub label_column: Option<String>,
+    /// How the table is written
+    #[command(flatten)]
+    pub table: TableArgs,
     /// Subtract the column means, which is the default
     #[arg(long, overrides_with = "no_center")]
     pub center: bool,
@@ -115,15 +122,19 @@ pub struct CompareArgs {
 }
 
 impl CompareArgs {
-    /// Races; returns the recommendation.
+    /// Races; returns the recommendation and the names of what was written.
     pub fn run(&self) -> Result<String, LabError> {
         if !(self.passes >= 2.0 && self.passes.is_finite()) {
             let message = format!("passes = {}: a race needs a finite number of at least 2", self.passes);
             return Err(LabError::Usage(message));
         }
+        if self.k == 0 {
+            return Err(LabError::Usage("k = 0: ask for at least 1 component with -k".into()));
+        }
         let progress = progress(self.quiet);
         let dataset = self.dataset()?;
         let comparison = Comparison {
+            k: self.k,
             solvers: self.solvers.clone(),
             seeds: self.seeds,
             batch: self.batch.to_string(),
@@ -133,7 +144,7 @@ impl CompareArgs {
             command: std::env::args().collect::<Vec<_>>().join(" "),
         };
         let race = comparison.run(&dataset, &progress)?;
-        Ok(recommendation(&race).join("\n"))
+        Ok(format!("{}\n{}", recommendation(&race).join("\n"), comparison.announcement()))
     }
 
     fn dataset(&self) -> Result<Dataset, LabError> {
@@ -143,7 +154,7 @@ impl CompareArgs {
         }
         let options = ReadOptions {
             label_column: self.label_column.as_deref().map(ColumnRef::parse),
-            ..ReadOptions::default()
+            ..self.table.options()
         };
         let data = hbpca_io::read(Input::paths(self.data.clone()), &options)?;
         let preprocessing = Preprocessing {
@@ -175,56 +186,4 @@ fn fingerprint(matrix: &hbpca::Matrix<'_>) -> String {
         });
     }
     crate::dataset::hex(&digest.finalize())
-}
-
-/// What `hbpca plot` is given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PlotKind {
-    /// Variance explained by the components of a model
-    Scree,
-    /// Residual against passes and seconds, from a trace
-    Convergence,
-    /// Rows in the plane of the first two components, from a file of scores
-    Scores,
-}
-
-/// `hbpca plot`.
-#[derive(Debug, Args)]
-pub struct PlotArgs {
-    /// A model (.safetensors), a trace (.csv, .jsonl), or with --kind scores a file of scores
-    #[arg(value_name = "MODEL|TRACE|SCORES")]
-    pub input: PathBuf,
-    /// What to plot [default: scree of a model, convergence of a trace]
-    #[arg(long, value_enum)]
-    pub kind: Option<PlotKind>,
-    /// The plot, as SVG, PNG or HTML by its extension
-    #[arg(short, long, value_name = "FILE.svg|.png|.html")]
-    pub output: PathBuf,
-}
-
-impl PlotArgs {
-    /// Plots. `load_model` reads a model's file.
-    pub fn run<E: From<LabError>>(
-        &self,
-        load_model: impl FnOnce(&Path) -> Result<Model, E>,
-    ) -> Result<(), E> {
-        let is_model = self.input.extension().is_some_and(|x| x.eq_ignore_ascii_case("safetensors"));
-        let figure = match self.kind.unwrap_or(if is_model { PlotKind::Scree } else { PlotKind::Convergence })
-        {
-            PlotKind::Scree => plots::scree(&load_model(&self.input)?),
-            PlotKind::Convergence => plots::convergence(&read_trace(&self.input)?),
-            PlotKind::Scores => self.scores()?,
-        };
-        Ok(plots::write(&figure, &self.output)?)
-    }
-
-    fn scores(&self) -> Result<crate::figure::chart::Figure, LabError> {
-        let data = hbpca_io::read(Input::path(&self.input), &ReadOptions::default())?;
-        let (n, k) = (data.matrix.n_rows(), data.matrix.n_cols());
-        let mut scores = vec![0.0; n * k];
-        for row in 0..n {
-            data.matrix.for_each_in_row(row, |column, value| scores[row * k + column] = value);
-        }
-        plots::scores(&scores, k, None)
-    }
 }

@@ -25,6 +25,8 @@ use crate::write_atomically;
 /// What to race.
 #[derive(Clone, Debug)]
 pub struct Comparison {
+    /// k, the components sought.
+    pub k: usize,
     /// The solvers; those that suit the data where none are named.
     pub solvers: Vec<Contender>,
     /// Repetitions.
@@ -53,15 +55,20 @@ pub enum StudyChoice {
 /// Columns up to which forming the covariance matrix is worth trying.
 const MOST_COLUMNS_FOR_COVARIANCE: usize = 2000;
 
+/// The folder of the raw numbers, beside the report.
+pub fn files_folder(report: &Path) -> PathBuf {
+    let stem = report.file_stem().map_or("report".into(), |stem| stem.to_string_lossy().into_owned());
+    report.with_file_name(format!("{stem}-files"))
+}
+
 impl Comparison {
     /// Races on `dataset` and writes the report, with the raw numbers in a folder beside it.
     pub fn run(&self, dataset: &Dataset, progress: &Progress) -> Result<Race, LabError> {
-        let stem =
-            self.report.file_stem().map_or("report".into(), |stem| stem.to_string_lossy().into_owned());
-        let folder_name = format!("{stem}-files");
-        let folder = self.report.parent().unwrap_or(Path::new("")).join(&folder_name);
+        let folder = files_folder(&self.report);
+        let folder_name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let store = RunStore::open(&folder.join("runs"))?;
-        let reference = Reference::obtain(dataset, &folder)?;
+        self.refuse_solvers_of_one_component()?;
+        let reference = Reference::obtain(dataset, &folder, self.k)?;
         let track = Track::new(dataset, &reference)?;
         let spec = self.race_spec(dataset);
         let race = Race::run(&spec, &track, &store, progress)?;
@@ -85,9 +92,47 @@ impl Comparison {
         Ok(race)
     }
 
+    /// Refuses what cannot find k components, by name.
+    fn refuse_solvers_of_one_component(&self) -> Result<(), LabError> {
+        let alone: Vec<&str> = self
+            .solvers
+            .iter()
+            .map(|c| c.solver)
+            .filter(|s| self.k > 1 && !s.finds_many())
+            .map(SolverKind::name)
+            .collect();
+        if self.k > 1 && self.study == StudyChoice::With {
+            let message =
+                format!("-k {}: --study is about solvers of one component; leave one of the two out", self.k);
+            return Err(LabError::Usage(message));
+        }
+        if alone.is_empty() {
+            return Ok(());
+        }
+        Err(LabError::Usage(format!(
+            "-k {}: {} finds one component only; leave it out of --solvers, or race for one with -k 1",
+            self.k,
+            alone.join(", ")
+        )))
+    }
+
+    /// What was written, for people.
+    pub fn announcement(&self) -> String {
+        let (report, folder) = (self.report.display(), files_folder(&self.report));
+        let folder = folder.display();
+        format!(
+            "Wrote {report}, and into {folder}: race.csv, race-seconds.csv, race-step-sizes.csv, race.svg, race.png, \
+             race-seconds-figure.svg, race-seconds-figure.png, the reference, and finished runs (runs), which a repetition does not make \
+             again."
+        )
+    }
+
     fn race_spec(&self, dataset: &Dataset) -> RaceSpec {
-        let solvers =
-            if self.solvers.is_empty() { suitable(dataset.matrix.n_cols()) } else { self.solvers.clone() };
+        let solvers = if self.solvers.is_empty() {
+            suitable(dataset.matrix.n_cols(), self.k)
+        } else {
+            self.solvers.clone()
+        };
         RaceSpec {
             name: "race".into(),
             title: format!("Race on {}", dataset.title),
@@ -123,6 +168,7 @@ impl Comparison {
             "reference",
             format!("block Lanczos in f64, residual {:.1e} λ₁", reference.relative_residual),
         ));
+        facts.push(fact("components", self.k));
         facts.push(fact("time taken", format!("{:.0} s", progress.seconds())));
         let file = |name: &str, content: &str| FileView {
             name: format!("{folder}/{name}"),
@@ -155,9 +201,9 @@ impl Comparison {
     }
 }
 
-/// Every solver that suits d columns. `auto` is a choice among the others, not a solver of its own.
-fn suitable(d: usize) -> Vec<Contender> {
-    let all = SolverKind::ALL.into_iter().filter(|kind| kind.name() != "auto");
+/// Every solver that suits d columns and k components. `auto` is a choice among the others, not a solver of its own.
+fn suitable(d: usize, k: usize) -> Vec<Contender> {
+    let all = SolverKind::ALL.into_iter().filter(|kind| k == 1 || kind.finds_many());
     let fits = all.filter(|kind| *kind != SolverKind::Covariance || d <= MOST_COLUMNS_FOR_COVARIANCE);
     fits.filter_map(|kind| kind.name().parse().ok()).collect()
 }
@@ -170,7 +216,10 @@ fn best_by(race: &Race, measure: impl Fn(&Lane) -> Option<f64>) -> Option<(&Lane
 
 /// Advice in words: for this data …, because ….
 pub fn recommendation(race: &Race) -> Vec<String> {
-    let name = |lane: &Lane| format!("--solver {} ({})", lane.contender.solver, lane.contender.label());
+    let k = race.reference.k();
+    let sought = if k > 1 { format!("-k {k} ") } else { String::new() };
+    let name =
+        |lane: &Lane| format!("{sought}--solver {} ({})", lane.contender.solver, lane.contender.label());
     let fewest = best_by(race, |lane| lane.curve.passes_to(race.target));
     let quickest = best_by(race, |lane| lane.curve.seconds_to(race.target));
     let (Some((fewest, passes)), Some((quickest, seconds))) = (fewest, quickest) else {

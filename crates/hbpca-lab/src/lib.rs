@@ -4,11 +4,13 @@
 //! ([`mod@reference`]) by a resumable race ([`race`]), judged ([`findings`]), drawn ([`figure`]) and reported ([`report`]).
 
 pub mod cli;
+pub mod colouring;
 pub mod compare;
 pub mod dataset;
 pub mod experiment;
 pub mod figure;
 pub mod findings;
+pub mod fit_report;
 pub mod plots;
 pub mod progress;
 pub mod race;
@@ -17,9 +19,11 @@ pub mod report;
 pub mod reproduce;
 pub mod statistics;
 pub mod study;
+pub mod table_args;
 pub mod trace;
 
 mod error;
+mod plot_args;
 
 use std::io::Write;
 use std::path::Path;

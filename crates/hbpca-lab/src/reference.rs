@@ -32,9 +32,17 @@ pub struct Reference {
     pub variance_of_one_row: f64,
     /// u₁.
     pub u1: Vec<f64>,
+    /// u₂, …, u_k, where more than one component is sought.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further: Vec<Vec<f64>>,
 }
 
 impl Reference {
+    /// k, the components sought.
+    pub fn k(&self) -> usize {
+        1 + self.further.len()
+    }
+
     /// λ₂/λ₁.
     pub fn ratio(&self) -> f64 {
         self.eigenvalues[1] / self.eigenvalues[0]
@@ -46,27 +54,29 @@ impl Reference {
         self.variance_of_one_row / batch as f64 * n.saturating_sub(batch) as f64 / (n - 1) as f64
     }
 
-    /// The reference of `dataset`, from `folder` when it is there already.
-    pub fn obtain(dataset: &Dataset, folder: &Path) -> Result<Self, LabError> {
-        let path = Self::path(dataset, folder);
+    /// The reference of the first `k` components of `dataset`, from `folder` when it is there already.
+    pub fn obtain(dataset: &Dataset, folder: &Path, k: usize) -> Result<Self, LabError> {
+        let path = Self::path(dataset, folder, k);
         if let Ok(text) = std::fs::read_to_string(&path)
             && let Ok(found) = serde_json::from_str::<Self>(&text)
             && found.fingerprint == dataset.fingerprint
+            && found.k() == k
         {
             return Ok(found);
         }
-        let made = Self::compute(dataset)?;
+        let made = Self::compute(dataset, k)?;
         let text = serde_json::to_string(&made).map_err(|error| LabError::Drawing(error.to_string()))?;
         write_atomically(&path, text.as_bytes())?;
         Ok(made)
     }
 
-    fn path(dataset: &Dataset, folder: &Path) -> PathBuf {
-        folder.join(format!("{}-{}.json", dataset.id, &dataset.fingerprint[..16]))
+    fn path(dataset: &Dataset, folder: &Path, k: usize) -> PathBuf {
+        let sought = if k > 1 { format!("-{k}") } else { String::new() };
+        folder.join(format!("{}-{}{sought}.json", dataset.id, &dataset.fingerprint[..16]))
     }
 
     /// Block Lanczos down to the rounding of the products.
-    pub fn compute(dataset: &Dataset) -> Result<Self, LabError> {
+    pub fn compute(dataset: &Dataset, k: usize) -> Result<Self, LabError> {
         let matrix = &dataset.matrix;
         let (n, d) = (matrix.n_rows(), matrix.n_cols());
         if d < 2 || n < 2 {
@@ -74,9 +84,14 @@ impl Reference {
                 format!("{} has {n} rows × {d} columns: a race needs at least 2 of each", dataset.title);
             return Err(LabError::Usage(message));
         }
+        if k == 0 || k > d.min(n) {
+            let message = format!("k = {k}: {} has {} components at most", dataset.title, d.min(n));
+            return Err(LabError::Usage(message));
+        }
         let map = dataset.preprocessing.row_map(&ColumnStatistics::new(matrix)?);
         let mut operator = Covariance::with_map(matrix, map.clone());
-        let mut solver = Krylov::new(d, 2, KrylovSizes::suiting(2), 0, None)?;
+        let found = k.max(2);
+        let mut solver = Krylov::new(d, found, KrylovSizes::suiting(found), 0, None)?;
         let limits = Limits { tol: 0.0, max_passes: 500.0, ..Limits::default() };
         let report = Driver::new(limits).run(&mut solver, &mut operator)?;
         let certificate = &report.certificate;
@@ -97,6 +112,7 @@ impl Reference {
             relative_rounding: relative(certificate.image_rounding),
             variance_of_one_row: GradientVariance::measure(matrix, &map, 0.01, 0)?.of_one_row(),
             u1: report.vectors.column(0),
+            further: (1..k).map(|c| report.vectors.column(c)).collect(),
         })
     }
 }
@@ -122,7 +138,7 @@ mod tests {
 
     #[test]
     fn eigenpairs_of_a_diagonal_matrix_are_found_to_rounding() {
-        let reference = Reference::compute(&diagonal()).unwrap();
+        let reference = Reference::compute(&diagonal(), 1).unwrap();
         assert!((reference.eigenvalues[0] - 3.0).abs() < 64.0 * f64::EPSILON);
         assert!((reference.ratio() - 4.0 / 9.0).abs() < 64.0 * f64::EPSILON);
         assert!((reference.u1[0].abs() - 1.0).abs() < 64.0 * f64::EPSILON);
@@ -133,7 +149,7 @@ mod tests {
     #[test]
     fn batch_variance_agrees_with_the_core() {
         let dataset = diagonal();
-        let reference = Reference::compute(&dataset).unwrap();
+        let reference = Reference::compute(&dataset, 1).unwrap();
         let map = dataset.preprocessing.row_map(&ColumnStatistics::new(&dataset.matrix).unwrap());
         let variance = GradientVariance::measure(&dataset.matrix, &map, 0.01, 0).unwrap();
         for batch in [1, 2, 6] {
@@ -146,16 +162,16 @@ mod tests {
     fn references_are_kept_and_found_again() {
         let folder = tempfile::tempdir().unwrap();
         let dataset = diagonal();
-        let made = Reference::obtain(&dataset, folder.path()).unwrap();
+        let made = Reference::obtain(&dataset, folder.path(), 1).unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
-        assert_eq!(Reference::obtain(&dataset, folder.path()).unwrap(), made);
+        assert_eq!(Reference::obtain(&dataset, folder.path(), 1).unwrap(), made);
     }
 
     #[test]
     fn data_without_a_leading_direction_is_refused() {
         let matrix = Dense::new(vec![1.0, 0.0, 0.0, 1.0], 2, 2).unwrap().into();
         let flat = Dataset::new("flat", "Flat", matrix, Preprocessing::NONE, "", None, 1.0).unwrap();
-        let text = Reference::compute(&flat).map(|r| r.eigenvalues);
+        let text = Reference::compute(&flat, 1).map(|r| r.eigenvalues);
         // Rounding may leave a gap of an ulp; then the answer is not refused but the gap is rounding.
         match text {
             Err(error) => assert!(error.to_string().contains("no direction is the leading one")),
@@ -163,6 +179,6 @@ mod tests {
         }
         let thin = Dense::new(vec![1.0, 2.0], 2, 1).unwrap().into();
         let thin = Dataset::new("thin", "Thin", thin, Preprocessing::NONE, "", None, 1.0).unwrap();
-        assert!(Reference::compute(&thin).unwrap_err().to_string().contains("at least 2 of each"));
+        assert!(Reference::compute(&thin, 1).unwrap_err().to_string().contains("at least 2 of each"));
     }
 }

@@ -132,7 +132,7 @@ impl Plan {
             }
             progress.announce(&format!("{}: reading", spec.title));
             let dataset = Dataset::load(&spec, &self.data, rows)?;
-            let reference = Reference::obtain(&dataset, &self.out.join("references"))?;
+            let reference = Reference::obtain(&dataset, &self.out.join("references"), 1)?;
             progress.announce(&format!(
                 "{}: n = {}, d = {}, λ₂/λ₁ = {:.5}, residual of u₁ {:.1e}",
                 spec.title,

@@ -49,6 +49,17 @@ pub enum Error {
         /// Its largest magnitude.
         magnitude: f64,
     },
+    /// Entries that differ by so little that the squares of their differences leave the range of f64.
+    #[error(
+        "the entries of column {column} (counted from 0) differ by no more than {range:e}, and the squares of such numbers underflow: \
+         multiply the data by a constant first, or leave the column out"
+    )]
+    Underflow {
+        /// The column.
+        column: usize,
+        /// Its largest less its smallest entry.
+        range: f64,
+    },
     /// A row that has no likelihood.
     #[error("row {row} of X holds NaN or inf, or entries too large to be squared")]
     Unbounded {

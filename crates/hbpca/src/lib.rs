@@ -61,7 +61,7 @@ pub use driver::{Driver, Report};
 pub use error::Error;
 pub use limits::{Accuracy, Limits};
 pub use matrix::{Csr, Dense, Matrix, Real, Replacement, RowChunks, Sampler};
-pub use model::{Model, ProbabilisticPca, Projection, Summary, Whitening, most_likely_dimension};
+pub use model::{Distances, Model, ProbabilisticPca, Projection, Summary, Whitening, most_likely_dimension};
 pub use moments::Moments;
 pub use observe::{Event, Observer, Outcome, Record};
 pub use operator::PrecisionChoice;

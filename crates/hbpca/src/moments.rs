@@ -163,13 +163,26 @@ impl Moments {
 
     /// The operator of the rows prepared by `map`.
     pub(crate) fn operator(&self, map: &RowMap) -> Remembered {
-        // Means that are not subtracted are rounded, too.
-        let rounding = self.rounding + 8.0 * f64::EPSILON;
+        let rounding = self.rounding + 8.0 * f64::EPSILON + self.rounding_of_offsets(map);
         Remembered { n: self.n_rows(), c: self.covariance(map), trace: map.total_variance(), rounding }
     }
 
     pub(crate) fn statistics(&self) -> &ColumnStatistics {
         &self.statistics
+    }
+
+    /// What rounding of means that are not subtracted, m = D⁻¹(x̄ − shift) off by e, adds to C = … + mmᵀ, relative to its trace: 2‖m‖‖e‖ + ‖e‖².
+    fn rounding_of_offsets(&self, map: &RowMap) -> f64 {
+        let roundings = (2.0 + self.merges as f64) * f64::EPSILON;
+        let (mut m, mut e) = (0.0_f64, 0.0_f64);
+        for (j, mean) in self.mean().iter().enumerate() {
+            let offset = mean - map.shift().map_or(0.0, |shift| shift[j]);
+            if offset != 0.0 && self.scatter.get(j, j) > 0.0 {
+                m += (offset * map.inverse_scale(j)).powi(2);
+                e += (roundings * mean.abs() * map.inverse_scale(j)).powi(2);
+            }
+        }
+        (2.0 * (m * e).sqrt() + e) / map.total_variance().max(f64::MIN_POSITIVE)
     }
 
     /// C of the rows prepared by `map`.

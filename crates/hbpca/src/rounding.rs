@@ -21,9 +21,16 @@
 /// The unit roundoff of f32 as a multiple of that of f64.
 pub(crate) const SINGLE: f64 = f32::EPSILON as f64 / f64::EPSILON;
 
-/// Relative rounding of a sum of `terms` products in f64: the smaller of the worst case γₘ ≈ m·u and of 8√m·u, which
-/// holds but with probability below 10⁻¹³ for rounding errors of mean zero (Higham & Mary 2019, theorem 2.4).
+/// γₘ = mu/(1 − mu): the relative rounding of a sum of `terms` products in f64, added one after the other, whatever they are (Higham 2002, lemma
+/// 3.1). Rows that are equal round alike, so that errors need not cancel: long sums are short by being sums of sums.
 pub(crate) fn rounding_of_sum(terms: usize) -> f64 {
+    let mu = (terms + 4) as f64 * (f64::EPSILON / 2.0);
+    if mu < 0.5 { mu / (1.0 - mu) } else { f64::INFINITY }
+}
+
+/// What that comes to where errors have mean zero: 8√m·u is exceeded with probability below 10⁻¹³ (Higham & Mary 2019, theorem 2.4). For
+/// aims, not for claims.
+pub(crate) fn likely_rounding_of_sum(terms: usize) -> f64 {
     let m = (terms + 4) as f64;
     f64::EPSILON / 2.0 * m.min(8.0 * m.sqrt())
 }

@@ -119,7 +119,8 @@ fn as_many_components_as_columns() {
 
 #[test]
 fn partial_solves_and_restarts() {
-    torture(&problem::large(), 24, 0.8);
+    // Bounds on rounding hold for the worst case, so that some of the smallest tolerances are out of reach of hundreds of combined vectors.
+    torture(&problem::large(), 24, 0.75);
 }
 
 #[test]

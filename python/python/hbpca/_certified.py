@@ -27,7 +27,9 @@ class CertifiedMixin:
         """Fitted attributes; float32 data get float32 ones, but means and scales keep what the data's own type rounds off."""
         components, shift = fitted.components.astype(dtype, copy=False), fitted.shift
         k, d = components.shape
+        names = fitted.feature_names
         return {
+            **({} if names is None else {"feature_names_in_": np.asarray(names, dtype=object)}),
             "_fitted": fitted,
             "components_": components,
             "explained_variance_": fitted.explained_variance.astype(dtype, copy=False),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,6 +35,9 @@ def read(
     dtype: Any = None,
     n_columns: int | None = None,
     header: bool | None = None,
+    decimal: str = ".",
+    thousands: str | None = None,
+    encoding: str | None = None,
 ) -> Data:
     """Read LIBSVM, CSV/TSV, .npy, SciPy .npz, Matrix Market, IDX or Parquet, each also compressed, or a folder of parts.
 
@@ -46,6 +50,8 @@ def read(
     dtype : `numpy.float32` or `numpy.float64`; the default keeps the file's own type
     n_columns : the number of columns of LIBSVM files, whose last columns may be empty
     header : whether the first line of CSV names the columns; found out by default
+    decimal, thousands : marks of the numbers in CSV, such as "," and "."
+    encoding : of a text, such as "latin1"; UTF-8 and UTF-16 are recognised
     """
     precision = None if dtype is None else {"float32": "f32", "float64": "f64"}.get(np.dtype(dtype).name, str(dtype))
     found = _hbpca.read(
@@ -56,7 +62,12 @@ def read(
         precision=precision,
         n_columns=n_columns,
         header=header,
+        decimal=decimal,
+        thousands=thousands,
+        encoding=encoding,
     )
+    for note in found["notes"]:
+        warnings.warn(note, UserWarning, stacklevel=2)
     X = found["values"]
     if "starts" in found:
         try:

@@ -255,6 +255,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
                 snapshots=task is not None,
             )
         dtype = getattr(X, "dtype", np.dtype(np.float64))
+        if file is not None:
+            vars(self).pop("feature_names_in_", None)
         vars(self).update(self._attributes(fitted, dtype))
         if progress is not None:
             progress.finish(self.history_[-1], self.outcome_)
@@ -359,7 +361,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
         check_is_fitted(self)
         if not np.array_equal(self.components_, self._fitted.components.astype(self.components_.dtype)):
             raise ValueError("components_ was changed after the fit, so that its certificate no longer holds: fit again")
-        self._fitted.save(path)
+        names = getattr(self, "feature_names_in_", None)
+        self._fitted.save(path, None if names is None else list(names))
 
     @classmethod
     def _from_fitted(cls, fitted) -> PCA:

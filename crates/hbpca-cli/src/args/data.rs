@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use hbpca_io::Format;
+use hbpca_lab::table_args::{READING, TableArgs};
 
 /// The data and how to read it.
 #[derive(Debug, Args)]
@@ -18,15 +19,21 @@ pub struct DataArgs {
     /// Column that holds the label and is left out: its name, or its number from 0 (−1 is the last)
     #[arg(long, value_name = "NAME|INDEX", help_heading = READING, allow_negative_numbers = true)]
     pub label_column: Option<String>,
-    /// Columns to use, in this order, by name or number
-    #[arg(long, value_name = "NAME|INDEX,…", value_delimiter = ',', help_heading = READING, allow_negative_numbers = true)]
-    pub columns: Option<Vec<String>>,
+    /// Columns to use, in this order, by name or number; FIRST..LAST is a range, and names with commas stand in double quotes
+    #[arg(long, value_name = "NAME|INDEX,…", help_heading = READING, allow_negative_numbers = true)]
+    pub columns: Option<String>,
+    /// Columns to leave out, written as for --columns
+    #[arg(long, value_name = "NAME|INDEX,…", help_heading = READING, allow_negative_numbers = true)]
+    pub exclude: Option<String>,
+    /// Take all columns that hold numbers, and leave out text
+    #[arg(long, help_heading = READING, conflicts_with = "columns")]
+    pub numeric: bool,
     /// Number of columns of LIBSVM data, whose last columns may be empty
     #[arg(long, value_name = "D", help_heading = READING)]
     pub n_columns: Option<usize>,
+    #[command(flatten)]
+    pub table: TableArgs,
 }
-
-const READING: &str = "Reading";
 
 fn format_parser() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::name))
@@ -60,6 +67,14 @@ pub enum ScaleArg {
     Minmax,
 }
 
+/// `--output-format`.
+#[derive(Debug, Args)]
+pub struct OutputFormatArgs {
+    /// Format of the output [default: by its extension]; needed for -o -
+    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
+    pub output_format: Option<Format>,
+}
+
 /// `--whiten`.
 #[derive(Debug, Args)]
 pub struct WhitenArgs {
@@ -79,7 +94,7 @@ pub struct ThreadArgs {
 /// `-q` and `-v`.
 #[derive(Debug, Args)]
 pub struct VerbosityArgs {
-    /// No progress and no warnings
+    /// Say nothing but errors: no progress, no warnings, no table. Files and --json are written all the same
     #[arg(short, long, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Say what is being done

@@ -91,6 +91,9 @@ pub struct FitArgs {
     /// Write the history here, one line for each certified iterate
     #[arg(long, value_name = "FILE.csv|.jsonl", help_heading = OUTPUT)]
     pub trace: Option<PathBuf>,
+    /// Write a page about the fit here: certificate, variance, loadings, scores, outliers, convergence
+    #[arg(long, value_name = "FILE.html", help_heading = OUTPUT)]
+    pub report: Option<PathBuf>,
     /// Print one JSON object instead of the table
     #[arg(long, help_heading = OUTPUT)]
     pub json: bool,

@@ -3,7 +3,9 @@
 mod data;
 mod fit;
 
-pub use data::{DataArgs, PreparationArgs, ScaleArg, ThreadArgs, VerbosityArgs, WhitenArgs};
+pub use data::{
+    DataArgs, OutputFormatArgs, PreparationArgs, ScaleArg, ThreadArgs, VerbosityArgs, WhitenArgs,
+};
 pub use fit::{FitArgs, HowMany, MomentumArg, PrecisionArg, StepSize};
 
 use std::path::PathBuf;
@@ -25,7 +27,7 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 converged (or done) · 1 result written but not converged, or a check that does not \
-    hold · 2 wrong usage · 3 bad input · 130 interrupted, with what was reached written";
+    hold · 2 wrong usage · 3 bad input · 130 interrupted or 143 terminated, with what was reached written";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -44,6 +46,8 @@ pub enum Command {
     Convert(ConvertArgs),
     /// Draw a model's scree plot, a trace's convergence or scores
     Plot(hbpca_lab::cli::PlotArgs),
+    /// Write a page about a model: certificate, variance, loadings, and with its data scores and outliers
+    Report(Box<ReportArgs>),
     /// Race the solvers on your own data and write a report
     Compare(Box<hbpca_lab::cli::CompareArgs>),
     /// Reproduce the paper's figures, tables and claims
@@ -56,6 +60,31 @@ pub enum Command {
     Man(ManArgs),
     /// Fit a small real data set with every solver and write hbpca-demo.html
     Demo(DemoArgs),
+    /// Write a sample data set to try things on
+    Sample(SampleArgs),
+}
+
+impl Command {
+    /// Whether `-q` was given.
+    pub fn is_quiet(&self) -> bool {
+        match self {
+            Self::Fit(args) => args.verbosity.quiet,
+            Self::Transform(args) => args.verbosity.quiet,
+            Self::Inverse(args) => args.verbosity.quiet,
+            Self::Check(args) => args.verbosity.quiet,
+            Self::Info(args) => args.verbosity.quiet,
+            Self::Convert(args) => args.verbosity.quiet,
+            Self::Report(args) => args.verbosity.quiet,
+            Self::Compare(args) => args.quiet,
+            Self::Reproduce(args) => args.quiet,
+            Self::Plot(_)
+            | Self::Theory(_)
+            | Self::Completions(_)
+            | Self::Man(_)
+            | Self::Demo(_)
+            | Self::Sample(_) => false,
+        }
+    }
 }
 
 /// `hbpca transform`.
@@ -65,9 +94,14 @@ pub struct TransformArgs {
     pub model: PathBuf,
     #[command(flatten)]
     pub data: DataArgs,
-    /// File for the scores, one row for each row of the data; its extension decides the format
+    /// File for the scores, one row for each row of the data, or - for standard output; its extension decides the format
     #[arg(short, long, value_name = "SCORES")]
     pub output: PathBuf,
+    /// Columns of the data to write beside the scores, such as id,label: numbers or texts
+    #[arg(long, value_name = "NAME|INDEX,…", allow_negative_numbers = true)]
+    pub keep: Option<String>,
+    #[command(flatten)]
+    pub output_format: OutputFormatArgs,
     #[command(flatten)]
     pub whiten: WhitenArgs,
     #[command(flatten)]
@@ -83,9 +117,11 @@ pub struct InverseArgs {
     pub model: PathBuf,
     #[command(flatten)]
     pub scores: DataArgs,
-    /// File for the rebuilt data; its extension decides the format
+    /// File for the rebuilt data, or - for standard output; its extension decides the format
     #[arg(short, long, value_name = "DATA")]
     pub output: PathBuf,
+    #[command(flatten)]
+    pub output_format: OutputFormatArgs,
     #[command(flatten)]
     pub whiten: WhitenArgs,
     #[command(flatten)]
@@ -119,6 +155,23 @@ pub struct CheckArgs {
     pub verbosity: VerbosityArgs,
 }
 
+/// `hbpca report`.
+#[derive(Debug, Args)]
+#[command(mut_arg("data", |data| data.required(false)))]
+pub struct ReportArgs {
+    /// Model file written by `hbpca fit -o`
+    pub model: PathBuf,
+    #[command(flatten)]
+    pub data: DataArgs,
+    /// The page to write
+    #[arg(short, long, value_name = "REPORT.html")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+    #[command(flatten)]
+    pub verbosity: VerbosityArgs,
+}
+
 /// `hbpca info`.
 #[derive(Debug, Args)]
 pub struct InfoArgs {
@@ -126,6 +179,12 @@ pub struct InfoArgs {
     pub data: DataArgs,
     #[command(flatten)]
     pub preparation: PreparationArgs,
+    /// Of a model: the columns with the largest loadings of every component; with --json, all components
+    #[arg(long)]
+    pub loadings: bool,
+    /// Columns shown of every component with --loadings
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "loadings")]
+    pub top: usize,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -140,7 +199,7 @@ pub struct InfoArgs {
 pub struct ConvertArgs {
     #[command(flatten)]
     pub input: DataArgs,
-    /// File to write; its extensions decide format and compression. A name that ends in .chunks becomes a folder of parts, made
+    /// File to write; its extensions decide format and compression. A model becomes a table of its loadings. A name that ends in .chunks becomes a folder of parts, made
     /// to be read many times
     #[arg(value_name = "OUT", required = true)]
     pub output: PathBuf,
@@ -202,4 +261,14 @@ pub struct DemoArgs {
     pub output: PathBuf,
     #[command(flatten)]
     pub threads: ThreadArgs,
+}
+
+/// `hbpca sample`.
+#[derive(Debug, Args)]
+pub struct SampleArgs {
+    /// The data set, by the name of the file that is written: digits.csv
+    pub name: PathBuf,
+    /// The file to write instead
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }

@@ -74,14 +74,16 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     }
     let seed = args.seed.map_or(ProbeSeed::FromSystem, ProbeSeed::Given);
     let probing = ProbeConfig { failure_probability, seed, ..ProbeConfig::default() };
-    let loaded = Source::find(&args.data)?.read(verbosity)?;
+    let mut source = Source::find(&args.data)?;
+    source.for_model(&model);
+    let loaded = source.read(verbosity)?;
     let spinner = Spinner::new(verbosity, "checking");
     let object = examine(&model, &loaded, tol, &probing)?;
     drop(spinner);
     if args.json {
         json::print(&object)?;
     } else {
-        output::print(&report(&object, &args.model.display().to_string(), &loaded.name))?;
+        output::print_report(&report(&object, &args.model.display().to_string(), &loaded.name))?;
     }
     Ok(if object.holds { Exit::Success } else { Exit::NotConverged })
 }

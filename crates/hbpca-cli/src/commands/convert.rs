@@ -1,18 +1,28 @@
 //! `hbpca convert`: one format into another, in bounded memory.
 
-use hbpca_io::{WriteOptions, convert};
+use std::path::Path;
+
+use hbpca::{Dense, Matrix};
+use hbpca_io::{Labels, StoredModel, WriteOptions, convert, write};
+use hbpca_lab::fit_report::column_names;
 
 use crate::args::ConvertArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::number;
 use crate::output::progress::Spinner;
 use crate::output::say::{self, Verbosity};
-use crate::plan::{self, Source, known_format};
+use crate::plan::{self, Files, Source, known_format};
 
 /// Runs `hbpca convert`.
 pub fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     plan::use_threads(&args.threads)?;
+    Files::default().reads("data", &args.input.data).writes("OUT", [&args.output]).check()?;
     known_format(&args.output)?;
+    if let [path] = args.input.data.as_slice()
+        && StoredModel::recognise(path)
+    {
+        return loadings(path, args);
+    }
     let source = Source::find(&args.input)?;
     let verbosity = Verbosity::from(&args.verbosity);
     let spinner = Spinner::new(verbosity, &format!("converting {}", source.name));
@@ -26,6 +36,9 @@ pub fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     };
     let done = convert(input, &options, &args.output, &write_options)?;
     drop(spinner);
+    if verbosity > Verbosity::Quiet {
+        done.notes.iter().for_each(|note| say::warning(note));
+    }
     if verbosity == Verbosity::Verbose {
         say::line(&format!(
             "{name} ({}) → {} ({}): {} rows × {} columns",
@@ -36,5 +49,22 @@ pub fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
             number::count(done.summary.n_columns)
         ));
     }
+    Ok(Exit::Success)
+}
+
+/// Writes the loadings of a model: one row for each column of its data, one column for each component.
+fn loadings(path: &Path, args: &ConvertArgs) -> Result<Exit, Failure> {
+    let stored = plan::open_model(path)?;
+    let model = &stored.model;
+    let (d, k) = (model.n_features(), model.n_components());
+    let refused = |error| Failure::refused(&error, &path.display().to_string());
+    let values = (0..d * k).map(|i| model.component(i % k)[i / k]).collect();
+    let table: Matrix = Dense::new(values, d, k).map_err(refused)?.into();
+    let options = WriteOptions {
+        column_names: Some((1..=k).map(|i| format!("component_{i}")).collect()),
+        kept: vec![("column".into(), Labels::Texts(column_names(&stored, None)))],
+        ..WriteOptions::default()
+    };
+    write(&args.output, &table, &options)?;
     Ok(Exit::Success)
 }

@@ -8,8 +8,8 @@ use hbpca::{
     Batch, CancelToken, ColumnStatistics, Driver, Fit, FitConfig, Limits, Matrix, MomentumChoice, Outcome,
     Preprocessing, RowMap, SolverKind,
 };
-use hbpca_io::{ColumnRef, Format, HeaderLine, ReadOptions, read_bytes};
 
+use super::sample::digits;
 use crate::args::DemoArgs;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Running;
@@ -17,9 +17,6 @@ use crate::output::page::{Page, Run};
 use crate::output::table::{Side, Table};
 use crate::output::{self, number};
 use crate::plan;
-
-/// See `data/README.md` for source and licence.
-const DIGITS: &[u8] = include_bytes!("../../data/digits.csv.gz");
 
 const DATA: &str = "The data: 1,797 handwritten digits of 8 × 8 pixels (64 columns), every column scaled to mean 0 and \
     standard deviation 1.";
@@ -36,9 +33,10 @@ const EPOCH: usize = 20;
 /// Runs `hbpca demo`.
 pub fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     plan::use_threads(&args.threads)?;
+    plan::refuse_misleading_name("--output", &args.output, "a page", &["html", "htm"])?;
     let mut file = plan::create(&args.output)?;
     let refused = |error: hbpca::Error| Failure::refused(&error, "digits");
-    let matrix = digits()?;
+    let matrix = digits()?.matrix;
     let problem = Demo::prepare(&matrix).map_err(refused)?;
     let runs = SolverKind::ALL.into_iter().map(|solver| problem.run(solver));
     let runs: Vec<Run> = runs.collect::<Result<_, _>>().map_err(refused)?;
@@ -48,16 +46,7 @@ pub fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     let page = problem.page(runs).render();
     file.write_all(page.as_bytes()).map_err(|error| Failure::output(name, error))?;
     file.commit()?;
-    Ok(if problem.cancel.is_cancelled() { Exit::Interrupted } else { Exit::Success })
-}
-
-fn digits() -> Result<Matrix<'static>, Failure> {
-    let options = ReadOptions {
-        label_column: Some(ColumnRef::Index(-1)),
-        header: HeaderLine::Absent,
-        ..ReadOptions::default()
-    };
-    Ok(read_bytes(DIGITS, Format::Csv, &options)?.matrix)
+    Ok(if problem.cancel.is_cancelled() { crate::interrupt::exit() } else { Exit::Success })
 }
 
 /// The digits and all that is known about them beforehand.

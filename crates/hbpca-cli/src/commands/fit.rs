@@ -6,7 +6,7 @@ use hbpca::probe::ProbeResult;
 use hbpca::{
     CancelToken, Centering, Error, Fit, FitConfig, Observer, Outcome, Preprocessing, RowChunks, Scaling,
 };
-use hbpca_io::{ByteSize, StoredModel};
+use hbpca_io::{ByteSize, Data, StoredModel};
 
 use crate::args::FitArgs;
 use crate::exit::{Exit, Failure};
@@ -22,8 +22,22 @@ use crate::plan::{self, CheckpointFiles, FitPlan, Source, Streamed};
 /// Runs `hbpca fit`.
 pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
     plan::use_threads(&args.threads)?;
-    let FitPlan { source, streamed, config, solver_flags, checkpoints, model, mut trace, json, verbosity } =
-        FitPlan::new(args)?;
+    let FitPlan {
+        source,
+        streamed,
+        config,
+        start_names,
+        solver_flags,
+        checkpoints,
+        model,
+        report: page,
+        mut trace,
+        json,
+        verbosity,
+    } = FitPlan::new(args)?;
+    let in_order = |names: Option<&[String]>, data: &str| {
+        plan::start_in_order(&config, start_names.as_deref(), names, data)
+    };
     let limits = &config.limits;
     let mut progress = Progress::new(verbosity, limits.tol, limits.max_passes, limits.max_seconds);
     let meter = progress.meter();
@@ -50,22 +64,31 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
         _ => Failure::refused(error, name),
     };
     let (fit, about) = match streamed {
-        None => in_memory(source, &config, &mut observers, checkpoints, refused, verbosity)?,
+        None => in_memory(source, in_order, &mut observers, checkpoints, refused, verbosity)?,
         Some(streamed) => {
-            from_disk(source, streamed, &config, &mut observers, checkpoints, refused, meter, verbosity)?
+            from_disk(source, streamed, in_order, &mut observers, checkpoints, refused, meter, verbosity)?
         }
     };
 
+    refuse_no_variance(&fit, &about)?;
     // Files first: a reader of the table that went away must not cost the model.
-    if let Some(file) = model {
-        StoredModel::of_fit(&fit, &fit.chosen_because, limits.tol).write(file)?;
+    if model.is_some() || page.is_some() {
+        let stored = StoredModel::of_fit(&fit, &fit.chosen_because, limits.tol)
+            .with_feature_names(about.column_names.clone())
+            .map_err(|error| Failure::refused(&error, &about.name))?;
+        model.map_or(Ok(()), |file| stored.write(file))?;
+        if let Some(page) = page {
+            let name = args.output.as_ref().map(|path| path.display().to_string());
+            let data = about.data.as_ref().map(|data| (about.name.as_str(), data));
+            page.write(&stored, name, data, args.data.label_column.as_deref())?;
+        }
     }
     trace.map_or(Ok(()), Trace::finish)?;
     if json {
         let stream = about.stream.as_ref();
         json::print(&json::FitObject::new(&fit, about.nnz, limits, about.read_seconds, stream))?;
     } else {
-        output::print(&report(&fit, &about))?;
+        output::print_report(&report(&fit, &about))?;
     }
     if verbosity > Verbosity::Quiet {
         let names = about.column_names.as_deref();
@@ -78,6 +101,25 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
     Ok(fit.outcome.into())
 }
 
+/// Refuses data in which nothing varies: components of it would mean nothing, however well they *converged*.
+fn refuse_no_variance(fit: &Fit, about: &About) -> Result<(), Failure> {
+    if fit.certificate.n_varying() > 0 || fit.outcome == Outcome::Interrupted {
+        return Ok(());
+    }
+    let summary = fit.model.summary();
+    let why = match (summary.preprocessing.centering, summary.n) {
+        (Centering::None, _) => "every entry is zero: there is nothing to find components of",
+        (_, 1) => {
+            "one row has no variance once its mean is subtracted: give more rows, or --no-center for the plain second moment"
+        }
+        _ => {
+            "every column is constant: there is no variance to find components of; look at `hbpca info`, or use --no-center for \
+             the plain second moment"
+        }
+    };
+    Err(Failure::Input(format!("{}: {why}", about.name)))
+}
+
 /// What is said about the data beside the fit.
 struct About {
     name: String,
@@ -86,13 +128,15 @@ struct About {
     nnz: usize,
     column_names: Option<Vec<String>>,
     read_seconds: f64,
+    /// The data where it is in memory.
+    data: Option<Data>,
     stream: Option<json::StreamObject>,
 }
 
 /// Loads everything and fits it.
 fn in_memory(
     source: Source,
-    config: &FitConfig,
+    in_order: impl Fn(Option<&[String]>, &str) -> Result<FitConfig, Failure>,
     observers: &mut [&mut (dyn Observer + Send)],
     checkpoints: Checkpoints<'_>,
     refused: impl Fn(&Error, &str) -> Failure,
@@ -100,13 +144,15 @@ fn in_memory(
 ) -> Result<(Fit, About), Failure> {
     let loaded = source.read(verbosity)?;
     let matrix = &loaded.data.matrix;
-    plan::refuse_huge_covariance(config, matrix.n_cols())?;
+    let config = in_order(loaded.data.column_names.as_deref(), &loaded.name)?;
+    plan::refuse_huge_covariance(&config, matrix.n_cols())?;
     let wanted = checkpoints.save.is_some() || checkpoints.resume.is_some();
     let data = if wanted { matrix.fingerprint(None) } else { String::new() };
     let cancel = CancelToken::default();
     let running = Running::with(&cancel);
-    let fit = config
-        .run()
+    let run = config.run();
+    let run = if loaded.data.narrowed { run.rounded_from_double() } else { run };
+    let fit = run
         .observers(observers)
         .cancelled_by(&cancel)
         .checkpoints(Checkpoints { data, ..checkpoints })
@@ -118,8 +164,9 @@ fn in_memory(
         storage: storage(kind, matrix.is_sparse(), matrix.nnz()),
         nnz: matrix.nnz(),
         name: loaded.name,
-        column_names: loaded.data.column_names,
+        column_names: loaded.data.column_names.clone(),
         read_seconds: loaded.seconds,
+        data: Some(loaded.data),
         stream: None,
     };
     Ok((fit, about))
@@ -130,7 +177,7 @@ fn in_memory(
 fn from_disk(
     source: Source,
     streamed: Streamed,
-    config: &FitConfig,
+    in_order: impl Fn(Option<&[String]>, &str) -> Result<FitConfig, Failure>,
     observers: &mut [&mut (dyn Observer + Send)],
     checkpoints: Checkpoints<'_>,
     refused: impl Fn(&Error, &str) -> Failure,
@@ -143,6 +190,8 @@ fn from_disk(
     }
     let plan::Streamed { rows, plan, memory } = streamed;
     let (sparse, nnz) = (rows.is_sparse(), rows.nnz());
+    let column_names = rows.column_names().map(<[String]>::to_vec);
+    let config = in_order(column_names.as_deref(), &name)?;
     let cancel = CancelToken::default();
     let running = Running::with(&cancel);
     let metered = meter.around(rows, plan.bytes);
@@ -158,8 +207,9 @@ fn from_disk(
         storage: storage(if sparse { "sparse, on disk" } else { "dense, on disk" }, sparse, nnz),
         nnz,
         name,
-        column_names: None,
+        column_names,
         read_seconds: 0.0,
+        data: None,
         stream: Some(json::StreamObject::new(&fit, &plan, memory)),
     };
     Ok((fit, about))
@@ -168,7 +218,7 @@ fn from_disk(
 /// What a person reads.
 fn report(fit: &Fit, about: &About) -> String {
     let (model, certificate, chosen_because) = (&fit.model, &fit.certificate, &fit.chosen_because);
-    let says_status = (0..model.n_components()).any(|i| !certainty::status(certificate, i).is_empty());
+    let says_status = (0..model.n_components()).any(|i| !certificate.status_in_words(i).is_empty());
     let mut columns = vec![
         ("component", Side::Right),
         ("eigenvalue", Side::Right),
@@ -189,8 +239,8 @@ fn report(fit: &Fit, about: &About) -> String {
             number::small(certificate.residuals[i]),
             number::percent(*ratio),
             number::percent(cumulative),
-            certainty::angle(certificate, i),
-            certainty::status(certificate, i).to_owned(),
+            certificate.angle_in_words(i),
+            certificate.status_in_words(i).to_owned(),
         ]);
     }
     let summary = model.summary();

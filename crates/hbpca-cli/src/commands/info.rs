@@ -6,14 +6,16 @@ use std::time::Instant;
 use hbpca::certificate::Certainty;
 use hbpca::{ColumnStatistics, Preprocessing, RowChunks};
 use hbpca_io::{CertificateRule, ChunkFolder, Format, Probe, StoredModel};
+use hbpca_lab::fit_report::column_names;
 use serde::Serialize;
 
 use super::fit::preparation;
+use super::info_table::MixedTable;
 use crate::args::InfoArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::say::Verbosity;
 use crate::output::table::facts;
-use crate::output::{self, json, number, scree};
+use crate::output::{self, json, loadings, number, scree};
 use crate::plan::{self, Loaded, Source};
 
 /// Runs `hbpca info`.
@@ -23,28 +25,39 @@ pub fn run(args: &InfoArgs) -> Result<Exit, Failure> {
         [path] if StoredModel::recognise(path) => {
             let stored = plan::open_model(path)?;
             let name = path.display().to_string();
-            if args.json {
-                json::print(&ModelObject::of(&stored))
-            } else {
-                output::print(&model_report(&stored, &name))
+            match (args.json, args.loadings) {
+                (true, false) => json::print(&ModelObject::of(&stored)),
+                (true, true) => json::print(&LoadingsObject::of(&stored)),
+                (false, false) => output::print(&model_report(&stored, &name)),
+                (false, true) => output::print(&loadings::lists(&stored, args.top)),
             }?;
+        }
+        _ if args.loadings => {
+            let what = args.data.data.first().map_or_else(String::new, |path| path.display().to_string());
+            let text = format!("--loadings: {what} is no model; give a file that `hbpca fit -o` wrote");
+            return Err(Failure::Usage(text));
         }
         [path] if ChunkFolder::recognise(path) => {
             let object = DataObject::of_chunks(path, (&args.preparation).into())?;
             let name = path.display().to_string();
             if args.json { json::print(&object) } else { output::print(&data_report(&object, &name)) }?;
         }
-        _ => {
-            let loaded = Source::find(&args.data)?.read(Verbosity::from(&args.verbosity))?;
-            let object = DataObject::of(&loaded, (&args.preparation).into())?;
-            if args.json {
-                json::print(&object)
-            } else {
-                output::print(&data_report(&object, &loaded.name))
-            }?;
-        }
+        _ => describe_data(args)?,
     }
     Ok(Exit::Success)
+}
+
+/// A matrix as a whole, or a table with text and gaps column by column.
+fn describe_data(args: &InfoArgs) -> Result<(), Failure> {
+    let loaded = match Source::find(&args.data)?.read(Verbosity::from(&args.verbosity)) {
+        Ok(loaded) => loaded,
+        Err(failure) => {
+            let Ok(Some(table)) = MixedTable::look(&args.data) else { return Err(failure) };
+            return if args.json { json::print(&table.object()) } else { output::print(&table.report()) };
+        }
+    };
+    let object = DataObject::of(&loaded, (&args.preparation).into())?;
+    if args.json { json::print(&object) } else { output::print(&data_report(&object, &loaded.name)) }
 }
 
 /// `hbpca info DATA --json`.
@@ -211,6 +224,7 @@ struct ModelObject<'a> {
     full_passes: u64,
     seconds: f64,
     preprocessing: Preprocessing,
+    feature_names: Option<&'a [String]>,
     eigenvalues: &'a [f64],
     explained_variance: Vec<f64>,
     explained_variance_ratio: Vec<f64>,
@@ -236,6 +250,7 @@ impl<'a> ModelObject<'a> {
             full_passes: origin.full_passes,
             seconds: origin.seconds,
             preprocessing: summary.preprocessing,
+            feature_names: model.feature_names(),
             eigenvalues: model.eigenvalues(),
             explained_variance: model.explained_variance(),
             explained_variance_ratio: model.explained_variance_ratio(),
@@ -243,6 +258,24 @@ impl<'a> ModelObject<'a> {
             certificate: &origin.certificate,
             history: &origin.history,
         }
+    }
+}
+
+/// `hbpca info MODEL --loadings --json`: the same with the components.
+#[derive(Serialize)]
+struct LoadingsObject<'a> {
+    #[serde(flatten)]
+    model: ModelObject<'a>,
+    /// Names, or what stands for them.
+    columns: Vec<String>,
+    /// k lists of d numbers.
+    components: Vec<&'a [f64]>,
+}
+
+impl<'a> LoadingsObject<'a> {
+    fn of(stored: &'a StoredModel) -> Self {
+        let components = (0..stored.model.n_components()).map(|i| stored.model.component(i)).collect();
+        Self { model: ModelObject::of(stored), columns: column_names(stored, None), components }
     }
 }
 

@@ -5,14 +5,17 @@ use hbpca::{Dense, Error, Matrix};
 use crate::args::InverseArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::say::Verbosity;
-use crate::plan::{self, Source, TableOutput};
+use crate::plan::{self, Files, Source, TableOutput};
 
 /// Runs `hbpca inverse`.
 pub fn run(args: &InverseArgs) -> Result<Exit, Failure> {
     plan::use_threads(&args.threads)?;
+    let read = Files::default().reads("the model", [&args.model]).reads("scores", &args.scores.data);
+    read.writes("--output", [&args.output]).check()?;
     let model = plan::open_model(&args.model)?.model;
-    let source = Source::find(&args.scores)?;
-    let output = TableOutput::begin(&args.output)?;
+    let mut source = Source::find(&args.scores)?;
+    source.for_scores(model.n_components());
+    let output = TableOutput::begin(&args.output, args.output_format.output_format)?;
     let loaded = source.read(Verbosity::from(&args.verbosity))?;
     let refused = |error| Failure::refused(&error, &loaded.name);
     let (scores, k, d) = (&loaded.data.matrix, model.n_components(), model.n_features());
@@ -21,7 +24,9 @@ pub fn run(args: &InverseArgs) -> Result<Exit, Failure> {
     }
     let rows = model.inverse_transform(&row_major(scores), (&args.whiten).into()).map_err(refused)?;
     let rows = Dense::new(rows, scores.n_rows(), d).map_err(refused)?;
-    output.write(&rows.into(), (0..d).map(|j| format!("column_{j}")).collect(), loaded.data.labels)?;
+    let numbered = || (0..d).map(|j| format!("column_{j}")).collect();
+    let names = model.feature_names().map_or_else(numbered, <[String]>::to_vec);
+    output.write(&rows.into(), names, loaded.data.labels, Vec::new())?;
     Ok(Exit::Success)
 }
 

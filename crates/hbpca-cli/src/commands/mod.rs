@@ -6,9 +6,12 @@ mod convert;
 mod demo;
 mod fit;
 mod info;
+mod info_table;
 mod inverse;
 mod laboratory;
 mod man;
+mod report;
+mod sample;
 mod theory;
 mod transform;
 
@@ -30,6 +33,8 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
         Command::Theory(args) => theory::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Sample(args) => sample::run(&args),
     }
 }

@@ -1,24 +1,31 @@
 //! `hbpca transform`: scores of data under a model.
 
 use hbpca::Dense;
+use hbpca_io::score_names;
 
 use crate::args::TransformArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::say::Verbosity;
-use crate::plan::{self, Source, TableOutput};
+use crate::plan::{self, Files, Source, TableOutput};
 
 /// Runs `hbpca transform`.
 pub fn run(args: &TransformArgs) -> Result<Exit, Failure> {
     plan::use_threads(&args.threads)?;
+    let read = Files::default().reads("the model", [&args.model]).reads("data", &args.data.data);
+    read.writes("--output", [&args.output]).check()?;
     let model = plan::open_model(&args.model)?.model;
-    let source = Source::find(&args.data)?;
-    let output = TableOutput::begin(&args.output)?;
+    let mut source = Source::find(&args.data)?;
+    source.for_model(&model);
+    if let Some(columns) = &args.keep {
+        source.keep(columns);
+    }
+    let output = TableOutput::begin(&args.output, args.output_format.output_format)?;
     let loaded = source.read(Verbosity::from(&args.verbosity))?;
     let (matrix, whitening) = (&loaded.data.matrix, (&args.whiten).into());
     let refused = |error| Failure::refused(&error, &loaded.name);
     let scores = model.transform(matrix, whitening).map_err(refused)?;
     let k = model.n_components();
     let scores = Dense::new(scores, matrix.n_rows(), k).map_err(refused)?;
-    output.write(&scores.into(), (1..=k).map(|i| format!("component_{i}")).collect(), loaded.data.labels)?;
+    output.write(&scores.into(), score_names(k), loaded.data.labels, loaded.data.kept)?;
     Ok(Exit::Success)
 }

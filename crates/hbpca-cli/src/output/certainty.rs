@@ -1,7 +1,6 @@
-//! What a certificate says of single components, and what a probe rests on, in words.
+//! What a certificate says of clusters, and what a probe rests on, in words.
 
 use hbpca::Certificate;
-use hbpca::certificate::{Cluster, Status};
 use hbpca::probe::ProbeResult;
 
 use super::number;
@@ -11,30 +10,6 @@ pub fn of_probe(probe: &ProbeResult) -> String {
     let (passes, seed) = (number::plural(probe.passes as f64, "pass", "passes"), probe.seed);
     let given = ", if the start is as good as random for this data";
     format!("a probe of {passes}, seed {seed}{}", if probe.seed_is_given { given } else { "" })
-}
-
-/// The bound on the angle of component i, or the components that it is determined with.
-pub fn angle(certificate: &Certificate, i: usize) -> String {
-    let together = certificate.cluster_of(i);
-    match (certificate.status.get(i), certificate.angle_bounds[i], together) {
-        (Some(Status::NoVariance), ..) => "none".into(),
-        (_, Some(angle), _) => number::small(angle),
-        (_, None, Some(Cluster(first, last, angle))) => {
-            let bound = angle.map_or_else(|| "unknown".into(), number::small);
-            format!("{bound} with {}–{}", first + 1, last + 1)
-        }
-        (_, None, None) => "unknown".into(),
-    }
-}
-
-/// What became of component i, where it did not converge.
-pub fn status(certificate: &Certificate, i: usize) -> &'static str {
-    match certificate.status.get(i) {
-        Some(Status::NoVariance) => "no variance to rounding",
-        Some(Status::Stagnated) => "stagnated",
-        Some(Status::Open) => "not converged",
-        _ => "",
-    }
 }
 
 /// That k cuts a cluster, where the gap after the last component is known to be too small, and the numbers that do not.

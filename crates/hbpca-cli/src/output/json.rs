@@ -3,6 +3,7 @@
 //! JSON has no infinity: a number that is not finite is printed as `null`.
 
 use hbpca::{Certificate, Fit, Limits, Outcome, Record, StreamPlan};
+use hbpca_io::ReadError;
 use serde::Serialize;
 
 use crate::exit::Failure;
@@ -109,6 +110,51 @@ impl<'a> FitObject<'a> {
             certificate: &fit.certificate,
             history: &fit.history,
         }
+    }
+}
+
+/// What every command with `--json` prints when it fails.
+#[derive(Serialize)]
+pub struct FailureObject {
+    schema: u32,
+    error: ErrorObject,
+    exit_code: u8,
+}
+
+#[derive(Serialize)]
+struct ErrorObject {
+    /// `usage`, `input` or `output`.
+    kind: &'static str,
+    message: String,
+    /// The file at fault, where one is known.
+    file: Option<String>,
+    /// From 1: the line of a text file, or the row of another.
+    line: Option<u64>,
+    /// From 1: the character of a text file, or the column of another.
+    column: Option<u64>,
+}
+
+impl FailureObject {
+    /// What went wrong, where, and how the program ends.
+    pub fn new(failure: &Failure) -> Self {
+        let (file, line, column) = match failure {
+            Failure::Read(ReadError::Text { file, line, column, .. }) => {
+                (Some(file.clone()), Some(*line), Some(*column))
+            }
+            Failure::Read(ReadError::Entry { file, row, column, .. }) => {
+                (Some(file.clone()), Some(*row), Some(*column))
+            }
+            Failure::Read(error) => (Some(error.file().to_owned()), None, None),
+            Failure::Output { file, .. } => (Some(file.clone()), None, None),
+            Failure::Usage(_) | Failure::Input(_) => (None, None, None),
+        };
+        let kind = match failure {
+            Failure::Usage(_) => "usage",
+            Failure::Input(_) | Failure::Read(_) => "input",
+            Failure::Output { .. } => "output",
+        };
+        let error = ErrorObject { kind, message: failure.to_string(), file, line, column };
+        Self { schema: SCHEMA, error, exit_code: failure.exit() as u8 }
     }
 }
 

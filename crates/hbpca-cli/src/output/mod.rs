@@ -3,6 +3,8 @@
 pub mod certainty;
 pub mod checkpoint_writer;
 pub mod json;
+pub mod loadings;
+pub mod model_page;
 pub mod number;
 pub mod page;
 pub mod progress;
@@ -15,6 +17,11 @@ pub mod warnings;
 use std::io::{self, ErrorKind, Write};
 
 use crate::exit::Failure;
+
+/// Prints what a person reads of a result that is also a file or an exit code; nothing with `-q`.
+pub fn print_report(text: &str) -> Result<(), Failure> {
+    if say::is_quiet() { Ok(()) } else { print(text) }
+}
 
 /// Prints a result. A reader that has seen enough (`| head`) is no failure.
 pub fn print(text: &str) -> Result<(), Failure> {

@@ -1,6 +1,7 @@
 //! Messages on standard error, coloured only on a terminal and without `NO_COLOR`.
 
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style};
 
@@ -15,14 +16,33 @@ pub enum Verbosity {
     Verbose,
 }
 
+/// Whether nothing but errors is said, not even by signal handlers.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// From now on nothing but errors is said.
+pub fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Whether nothing but errors is said.
+pub fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
 /// A plain line.
 pub fn line(text: &str) {
+    if is_quiet() {
+        return;
+    }
     // A closed standard error leaves nobody to tell.
     let _ = writeln!(anstream::stderr().lock(), "hbpca: {text}");
 }
 
 /// A warning: the fact, the likely cause, the flag to try.
 pub fn warning(text: &str) {
+    if is_quiet() {
+        return;
+    }
     labelled("warning", AnsiColor::Yellow, text);
 }
 

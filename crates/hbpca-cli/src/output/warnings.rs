@@ -14,8 +14,19 @@ pub fn of_fit(fit: &Fit, limits: &Limits, idle_flags: &[&str], names: Option<&[S
         warnings.push(format!("{flags} {verb} no effect on solver {}: {advice}", fit.solver));
     }
     warnings.extend(not_converged(fit, limits));
+    warnings.extend(open_share(fit));
     warnings.extend(one_column_rules(fit, names));
     warnings
+}
+
+/// That residuals leave open how many components reach the share of variance.
+fn open_share(fit: &Fit) -> Option<String> {
+    let possible = fit.possible_k.as_ref()?;
+    let (fewest, most) = (possible.start(), possible.end());
+    let kept = fit.model.n_components();
+    Some(format!(
+        "between {fewest} and {most} components explain the share of variance, {kept} are kept: residuals leave that open; a smaller --tol may decide"
+    ))
 }
 
 fn not_converged(fit: &Fit, limits: &Limits) -> Option<String> {

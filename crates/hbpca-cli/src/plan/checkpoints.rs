@@ -31,15 +31,6 @@ impl CheckpointFiles {
         };
         let mut replaces = false;
         if let Some(file) = &args.checkpoint {
-            for (flag, other) in [("--output", &args.output), ("--trace", &args.trace)] {
-                if other.as_ref().is_some_and(|other| is_same(file, other)) {
-                    let way_out = "give them different names";
-                    return Err(Failure::Usage(format!(
-                        "--checkpoint and {flag} both name {}: {way_out}",
-                        file.display()
-                    )));
-                }
-            }
             let resumes_here = args.resume.as_ref().is_some_and(|resume| is_same(file, resume));
             replaces = !resumes_here && refuse_to_replace_others(file)?;
             drop(create(file)?);

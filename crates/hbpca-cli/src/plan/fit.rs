@@ -3,9 +3,12 @@
 use hbpca::{Batch, FitConfig, Limits, MomentumChoice, PrecisionChoice, SolverKind};
 use hbpca_io::{OutputFile, Place, Precision};
 
-use super::{CheckpointFiles, SolverFlags, Source, Streamed, create, open_model};
+use super::{
+    CheckpointFiles, Files, SolverFlags, Source, Streamed, create, open_model, refuse_misleading_name,
+};
 use crate::args::{FitArgs, HowMany, MomentumArg, PrecisionArg, StepSize};
 use crate::exit::Failure;
+use crate::output::model_page::ModelPage;
 use crate::output::number;
 use crate::output::say::Verbosity;
 use crate::output::trace::Trace;
@@ -18,12 +21,16 @@ pub struct FitPlan {
     pub streamed: Option<Streamed>,
     /// The choices.
     pub config: FitConfig,
+    /// The names of the columns of the model to start from.
+    pub start_names: Option<Vec<String>>,
     /// Flags that only some solvers look at.
     pub solver_flags: SolverFlags,
     /// Where the run is kept, and what it goes on from.
     pub checkpoints: CheckpointFiles,
     /// Where the model goes.
     pub model: Option<OutputFile>,
+    /// Where the page about the fit goes.
+    pub report: Option<ModelPage>,
     /// Where the history goes.
     pub trace: Option<Trace>,
     /// Whether JSON is printed.
@@ -35,12 +42,16 @@ pub struct FitPlan {
 impl FitPlan {
     /// Checks what was typed, finds the input, begins the outputs.
     pub fn new(args: &FitArgs) -> Result<Self, Failure> {
+        check_files(args)?;
         let mut config = config(args)?;
         check_before_reading(&config)?;
         let mut source = Source::find(&args.data)?;
         source.keep_in(storage(args.precision));
+        let mut start_names = None;
         if let Some(path) = &args.start {
-            config.start = Some(open_model(path)?.model.vectors());
+            let model = open_model(path)?.model;
+            start_names = model.feature_names().map(<[String]>::to_vec);
+            config.start = Some(model.vectors());
         }
         let streamed = match source.place(&config, args.memory)? {
             Place::Memory => None,
@@ -51,13 +62,38 @@ impl FitPlan {
             streamed,
             solver_flags: SolverFlags::given(args),
             config,
+            start_names,
             checkpoints: CheckpointFiles::new(args)?,
             model: args.output.as_deref().map(create).transpose()?,
+            report: args.report.as_deref().map(ModelPage::begin).transpose()?,
             trace: args.trace.as_deref().map(Trace::create).transpose()?,
             json: args.json,
             verbosity: (&args.verbosity).into(),
         })
     }
+}
+
+/// Refuses files that are both read and written, and names that promise something else. A checkpoint may be resumed in its place.
+fn check_files(args: &FitArgs) -> Result<(), Failure> {
+    let read = || Files::default().reads("data", &args.data.data).reads("--start", &args.start);
+    read().writes("--checkpoint", &args.checkpoint).check()?;
+    read()
+        .reads("--resume", &args.resume)
+        .writes("--output", &args.output)
+        .writes("--trace", &args.trace)
+        .check()?;
+    Files::default()
+        .writes("--checkpoint", &args.checkpoint)
+        .writes("--output", &args.output)
+        .writes("--trace", &args.trace)
+        .check()?;
+    if let Some(path) = &args.output {
+        refuse_misleading_name("--output", path, "a model", &["safetensors"])?;
+    }
+    if let Some(path) = &args.checkpoint {
+        refuse_misleading_name("--checkpoint", path, "a checkpoint", &[])?;
+    }
+    Ok(())
 }
 
 /// Refuses to form a C that no ordinary machine holds, before an allocation fails. Only a covariance asked for by

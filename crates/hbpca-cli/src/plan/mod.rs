@@ -2,15 +2,19 @@
 
 mod checkpoints;
 mod fit;
+mod overlap;
 mod solver_flags;
 mod source;
+mod start;
 mod streamed;
 mod table_output;
 
 pub use checkpoints::CheckpointFiles;
 pub use fit::{FitPlan, refuse_huge_covariance};
+pub use overlap::{Files, refuse_misleading_name};
 pub use solver_flags::SolverFlags;
 pub use source::{Loaded, Source, kind};
+pub use start::start_in_order;
 pub use streamed::Streamed;
 pub use table_output::{TableOutput, known_format};
 

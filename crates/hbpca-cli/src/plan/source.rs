@@ -4,8 +4,8 @@ use std::io::{IsTerminal, stdin};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use hbpca::{FitConfig, Matrix};
-use hbpca_io::{ByteSize, ColumnRef, Data, Input, Place, Precision, ReadOptions};
+use hbpca::{FitConfig, Matrix, Model};
+use hbpca_io::{ByteSize, ColumnRef, Data, Features, Input, NamesToMatch, Place, Precision, ReadOptions};
 
 use crate::args::DataArgs;
 use crate::exit::Failure;
@@ -19,6 +19,8 @@ pub struct Source {
     pub name: String,
     input: Input,
     options: ReadOptions,
+    /// Whether the columns are those of a model without names.
+    for_unnamed_model: bool,
 }
 
 /// Data in memory.
@@ -38,9 +40,11 @@ impl Source {
         let options = ReadOptions {
             format: args.format,
             label_column: args.label_column.as_deref().map(ColumnRef::parse),
-            columns: args.columns.as_ref().map(|names| names.iter().map(|x| ColumnRef::parse(x)).collect()),
+            columns: args.columns.as_deref().map(ColumnRef::parse_list),
+            exclude: args.exclude.as_deref().map_or_else(Vec::new, ColumnRef::parse_list),
+            features: if args.numeric { Features::Numeric } else { Features::All },
             n_columns: args.n_columns,
-            ..ReadOptions::default()
+            ..args.table.options()
         };
         let (name, input) = match args.data.as_slice() {
             [path] if path == standard_input => {
@@ -61,12 +65,28 @@ impl Source {
                 (name(paths), Input::paths(paths.iter().cloned()))
             }
         };
-        Ok(Self { name, input, options })
+        Ok(Self { name, input, options, for_unnamed_model: false })
     }
 
     /// Keeps values in these numbers.
     pub fn keep_in(&mut self, precision: Precision) {
         self.options.precision = precision;
+    }
+
+    /// Takes the columns that `model` was fitted on: by name where both have names, else by position.
+    pub fn for_model(&mut self, model: &Model) {
+        self.options.match_names = model.feature_names().map(NamesToMatch::of_model);
+        self.for_unnamed_model = self.options.match_names.is_none();
+    }
+
+    /// Takes the scores of `k` components, by name where they have those that `transform` gives them.
+    pub fn for_scores(&mut self, k: usize) {
+        self.options.match_names = Some(NamesToMatch::of_scores(k));
+    }
+
+    /// Reads these columns too, as they are.
+    pub fn keep(&mut self, columns: &str) {
+        self.options.keep = ColumnRef::parse_list(columns);
     }
 
     /// The input and the options, for commands that read it themselves.
@@ -90,6 +110,15 @@ impl Source {
         if verbosity == Verbosity::Verbose {
             let (took, format) = (number::seconds(seconds), data.format);
             say::line(&format!("read {} ({format}, {}) in {took}", self.name, kind(&data.matrix)));
+        }
+        if verbosity > Verbosity::Quiet {
+            data.notes.iter().for_each(|note| say::warning(note));
+            if self.for_unnamed_model && data.column_names.is_some() {
+                let name = &self.name;
+                say::warning(&format!(
+                    "the model has no column names: the columns of {name} are taken in their order"
+                ));
+            }
         }
         Ok(Loaded { name: self.name, data, seconds })
     }

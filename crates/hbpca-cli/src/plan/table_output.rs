@@ -1,9 +1,10 @@
 //! A matrix that is to be written.
 
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use hbpca::Matrix;
-use hbpca_io::{Format, Labels, OutputFile, Summary, WriteOptions, create_sink};
+use hbpca_io::{Format, Labels, OutputFile, Summary, WriteOptions, create_sink, join_kept};
 
 use super::create;
 use crate::exit::Failure;
@@ -11,27 +12,85 @@ use crate::exit::Failure;
 /// A file that was begun and whose format is known.
 pub struct TableOutput {
     path: PathBuf,
+    format: Format,
     file: OutputFile,
+    goes_to: Destination,
+}
+
+/// Where the table goes.
+enum Destination {
+    File,
+    /// Through a temporary file, so that a failure leaves no half of it behind.
+    StandardOutput,
 }
 
 impl TableOutput {
-    /// Refuses names that show no format, and begins the file.
-    pub fn begin(path: &Path) -> Result<Self, Failure> {
-        known_format(path)?;
-        Ok(Self { path: path.to_owned(), file: create(path)? })
+    /// Refuses names that show no format, and begins the file. `-` is standard output, whose format must be given.
+    pub fn begin(path: &Path, format: Option<Format>) -> Result<Self, Failure> {
+        if path != Path::new("-") {
+            let format = format.map_or_else(|| known_format(path), Ok)?;
+            return Ok(Self {
+                path: path.to_owned(),
+                format,
+                file: create(path)?,
+                goes_to: Destination::File,
+            });
+        }
+        let format = format.ok_or_else(|| {
+            Failure::Usage(
+                "-o -: standard output has no name to show a format; add --output-format, such as csv".into(),
+            )
+        })?;
+        let path = std::env::temp_dir().join(format!("hbpca-{}.{format}", std::process::id()));
+        Ok(Self { file: create(&path)?, path, format, goes_to: Destination::StandardOutput })
     }
 
-    /// Writes the matrix and gives the file its name. LIBSVM keeps the labels.
+    /// Writes the kept columns and the matrix, and gives the file its name. LIBSVM keeps the labels.
     pub fn write(
         self,
         matrix: &Matrix<'_>,
         names: Vec<String>,
         labels: Option<Labels>,
+        kept: Vec<(String, Labels)>,
     ) -> Result<(), Failure> {
-        let options = WriteOptions { column_names: Some(names), labels, ..WriteOptions::default() };
-        let mut sink = create_sink(self.file, &self.path, &Summary::of(matrix), &options)?;
+        let mut options = WriteOptions {
+            format: Some(self.format),
+            column_names: Some(names),
+            labels,
+            kept,
+            ..WriteOptions::default()
+        };
+        if options.kept.is_empty() || self.format.has_texts() {
+            return self.write_with(matrix, &options);
+        }
+        let joined = join_kept(&self.path.display().to_string(), matrix, &options.kept)?;
+        options.kept.clear();
+        self.write_with(&joined, &options)
+    }
+
+    fn write_with(self, matrix: &Matrix<'_>, options: &WriteOptions) -> Result<(), Failure> {
+        let mut sink = create_sink(self.file, &self.path, &Summary::of(matrix), options)?;
         sink.write_rows(matrix, options.labels.as_ref())?;
-        Ok(sink.finish()?)
+        sink.finish()?;
+        match self.goes_to {
+            Destination::File => Ok(()),
+            Destination::StandardOutput => pour(&self.path),
+        }
+    }
+}
+
+/// Copies a file to standard output and removes it. A reader that has seen enough is no failure.
+fn pour(path: &Path) -> Result<(), Failure> {
+    let copied = std::fs::File::open(path).and_then(|mut file| {
+        let mut out = io::stdout().lock();
+        io::copy(&mut file, &mut out)?;
+        out.flush()
+    });
+    // What was copied is no longer needed; a file that stays in the temporary folder is no failure of the copy.
+    let _ = std::fs::remove_file(path);
+    match copied {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::output("standard output", error)),
+        _ => Ok(()),
     }
 }
 

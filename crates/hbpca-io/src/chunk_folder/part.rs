@@ -84,7 +84,7 @@ impl Rows {
         } else {
             Layout::Dense(self.n_columns)
         };
-        RowBlock { layout, values: self.values, labels: None }
+        RowBlock { layout, values: self.values, labels: None, kept: Vec::new(), narrowed: false }
     }
 
     /// The file: one array, or the arrays of a SciPy CSR matrix, uncompressed.

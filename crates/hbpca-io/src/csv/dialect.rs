@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use crate::text::number;
-use crate::{Format, HeaderLine};
+use super::parse::truth;
+use crate::{Format, NumberStyle};
 
 /// Lines looked at to find the delimiter.
-const SAMPLE: usize = 20;
+pub(super) const SAMPLE: usize = 20;
 /// Candidates, the least likely to be part of a field first; the last stands for runs of blanks.
 const DELIMITERS: [u8; 5] = [b'\t', b';', b'|', b',', b' '];
 
@@ -14,6 +14,8 @@ const DELIMITERS: [u8; 5] = [b'\t', b';', b'|', b',', b' '];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dialect {
     pub(crate) delimiter: u8,
+    /// How numbers are written.
+    pub(crate) numbers: NumberStyle,
 }
 
 /// A field: its text without quotes, and where it ends in the line.
@@ -23,14 +25,16 @@ pub(crate) struct Field<'a> {
 }
 
 impl Dialect {
-    /// The delimiter that cuts the first lines into the same number of fields.
-    pub(crate) fn detect(format: Format, head: &[u8]) -> Self {
+    /// The delimiter that cuts the first lines into the same number of fields. A mark of the numbers delimits only what is quoted.
+    pub(crate) fn detect(format: Format, head: &[u8], numbers: NumberStyle) -> Self {
         if format == Format::Tsv {
-            return Self { delimiter: b'\t' };
+            return Self { delimiter: b'\t', numbers };
         }
         let lines: Vec<&[u8]> = records(head).take(SAMPLE).map(|(_, line)| line).collect();
-        let delimiter = DELIMITERS.into_iter().find(|&delimiter| {
-            let dialect = Self { delimiter };
+        let is_quoted = lines.iter().any(|line| line.contains(&b'"'));
+        let may_delimit = |delimiter: &u8| is_quoted || !numbers.uses(*delimiter);
+        let delimiter = DELIMITERS.into_iter().filter(may_delimit).find(|&delimiter| {
+            let dialect = Self { delimiter, numbers };
             let mut counts = lines.iter().map(|line| dialect.fields(line).len());
             let first = counts.next().unwrap_or(0);
             first > 1 && counts.all(|n| n == first)
@@ -38,9 +42,12 @@ impl Dialect {
         // Ragged lines: the delimiter the first line has most reason to mean, so that the message fits.
         let fallback = || {
             let first = lines.first().copied().unwrap_or_default();
-            DELIMITERS.into_iter().find(|delimiter| first.trim_ascii().contains(delimiter)).unwrap_or(b',')
+            let stands_there =
+                |delimiter: &u8| may_delimit(delimiter) && first.trim_ascii().contains(delimiter);
+            let other = if numbers.uses(b',') { b';' } else { b',' };
+            DELIMITERS.into_iter().find(stands_there).unwrap_or(other)
         };
-        Self { delimiter: delimiter.unwrap_or_else(fallback) }
+        Self { delimiter: delimiter.unwrap_or_else(fallback), numbers }
     }
 
     /// Whether `byte` is room around a field.
@@ -131,35 +138,10 @@ impl Dialect {
         fields
     }
 
-    /// Whether the first line names the columns: a field that is text there and a number in the second line
-    /// shows it, or a first line of nothing but text, or one of the names asked for.
-    pub(crate) fn has_header(self, head: &[u8], wanted: HeaderLine, names: &[&str]) -> bool {
-        match wanted {
-            HeaderLine::Present => return true,
-            HeaderLine::Absent => return false,
-            HeaderLine::Detect => {}
-        }
-        let mut lines = records(head).map(|(_, line)| self.fields(line));
-        let Some(first) = lines.next() else { return false };
-        let is_text = |field: &Cow<[u8]>| !field.is_empty() && !is_number(field);
-        let named = |field: &Cow<[u8]>| names.iter().any(|name| name.as_bytes() == field.as_ref());
-        if first.iter().any(named) {
-            return true;
-        }
-        let second = lines.next().unwrap_or_default();
-        first.iter().zip(&second).any(|(a, b)| is_text(a) && is_number(b))
-            || first.iter().all(|field| is_text(field) && !is_missing(field))
+    /// Whether the whole field is a finite number, or true or false.
+    pub(crate) fn is_number(self, field: &[u8]) -> bool {
+        self.numbers.number(field).is_some() || truth(field).is_some()
     }
-}
-
-fn is_missing(field: &[u8]) -> bool {
-    [&b"na"[..], b"nan", b"null", b"none", b"?", b"inf", b"-inf"]
-        .contains(&field.to_ascii_lowercase().as_slice())
-}
-
-/// Whether the whole field is a finite number.
-pub(crate) fn is_number(field: &[u8]) -> bool {
-    number::parse(field, 0).is_some_and(|(_, end)| end == field.len())
 }
 
 /// The lines of data, each with the byte where it starts: neither blank nor a comment; quoted line ends are
@@ -168,12 +150,14 @@ pub(crate) fn records(head: &[u8]) -> impl Iterator<Item = (usize, &[u8])> + '_ 
     let mut start = 0;
     std::iter::from_fn(move || {
         while start < head.len() {
+            // Quotes mean nothing in a comment.
+            let may_quote = head[start] != b'#';
             let mut inside = false;
-            let end = head[start..]
-                .iter()
-                .position(|&byte| {
-                    inside ^= byte == b'"';
-                    byte == b'\n' && !inside
+            let end = memchr::memchr2_iter(b'"', b'\n', &head[start..])
+                .find(|&k| {
+                    let is_quote = head[start + k] == b'"';
+                    inside ^= is_quote && may_quote;
+                    !is_quote && !inside
                 })
                 .map_or(head.len(), |k| start + k);
             let from = start;
@@ -192,7 +176,7 @@ mod tests {
     use super::*;
 
     fn delimiter(text: &str) -> u8 {
-        Dialect::detect(Format::Csv, text.as_bytes()).delimiter
+        Dialect::detect(Format::Csv, text.as_bytes(), NumberStyle::default()).delimiter
     }
 
     #[test]
@@ -206,13 +190,13 @@ mod tests {
         assert_eq!(delimiter("name with blanks,x\n1,2\n"), b',');
         assert_eq!(delimiter("1\n2\n"), b',');
         assert_eq!(delimiter("1,2\n3\n"), b',', "ragged");
-        assert_eq!(Dialect::detect(Format::Tsv, b"1 2\n").delimiter, b'\t');
+        assert_eq!(Dialect::detect(Format::Tsv, b"1 2\n", NumberStyle::default()).delimiter, b'\t');
     }
 
     #[test]
     fn fields_lose_quotes_and_blanks_around_them() {
         let fields = |text: &str, delimiter| -> Vec<String> {
-            let fields = Dialect { delimiter }.fields(text.as_bytes());
+            let fields = Dialect { delimiter, numbers: NumberStyle::default() }.fields(text.as_bytes());
             fields.iter().map(|x| String::from_utf8_lossy(x).into_owned()).collect()
         };
         assert_eq!(fields(r#" a , "b ""c"", d" ,,e"#, b','), ["a", r#"b "c", d"#, "", "e"]);
@@ -224,29 +208,19 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_what_turns_into_numbers_below() {
-        let header = |text: &str, names: &[&str]| {
-            Dialect::detect(Format::Csv, text.as_bytes()).has_header(
-                text.as_bytes(),
-                HeaderLine::Detect,
-                names,
-            )
-        };
-        assert!(header("a,b\n1,2\n", &[]));
-        assert!(header("0,1,class\n5,6,7\n", &[]));
-        assert!(header("name,x\nbob,2\n", &[]));
-        assert!(header("name,x\n", &[]));
-        assert!(!header("1,2\n3,4\n", &[]));
-        assert!(!header("bob,1\neve,2\n", &[]));
-        assert!(header("0,kind\n5,bob\n", &["kind"]));
-        assert!(!header("0,kind\n5,bob\n", &[]));
-        let forced = |wanted| Dialect { delimiter: b',' }.has_header(b"a,b\n1,2\n", wanted, &[]);
-        assert!(forced(HeaderLine::Present) && !forced(HeaderLine::Absent));
+    fn marks_of_numbers_do_not_delimit_unless_fields_are_quoted() {
+        let comma = NumberStyle { decimal: ',', thousands: None };
+        let delimiter = |text: &str| Dialect::detect(Format::Csv, text.as_bytes(), comma).delimiter;
+        assert_eq!(delimiter("1,5;2,5\n3,5;4,5\n"), b';');
+        assert_eq!(delimiter("1,5\n3,5\n"), b';', "one column");
+        assert_eq!(delimiter("\"1,5\",\"2,5\"\n\"3,5\",\"4,5\"\n"), b',');
     }
 
     #[test]
     fn comments_and_blank_lines_are_no_records() {
         let found: Vec<_> = records(b"# c\n\n1\r\n \n\"a\nb\",2\n3").collect();
         assert_eq!(found, [(5, &b"1"[..]), (10, b"\"a\nb\",2"), (18, b"3")]);
+        let found: Vec<_> = records(b"# 5\" long\n1\n2\n").map(|(_, line)| line).collect();
+        assert_eq!(found, [b"1", b"2"]);
     }
 }

@@ -5,21 +5,25 @@
 //! must be a finite number.
 
 mod dialect;
+mod header;
 mod parse;
 mod plain;
+mod survey;
 mod write;
 
+pub(crate) use survey::survey;
 pub(crate) use write::CsvSink;
 
-use dialect::{Dialect, is_number, records};
+use dialect::{Dialect, records};
+use header::{FirstLines, has_index};
 use parse::Plan;
 
 use crate::block::{RowBlock, Values};
 use crate::input::Opened;
-use crate::roles::{Role, roles, text_column};
+use crate::roles::{Role, Table, roles, text_column};
 use crate::source::{RowSource, Stated};
-use crate::text::{RecordEnd, TextChunks};
-use crate::{ColumnRef, Precision, ReadError, ReadOptions};
+use crate::text::TextChunks;
+use crate::{Features, Precision, ReadError, ReadOptions};
 
 /// The rows of a delimited text.
 pub(crate) struct CsvSource {
@@ -27,45 +31,96 @@ pub(crate) struct CsvSource {
     plan: Plan,
     precision: Precision,
     column_names: Option<Vec<String>>,
+    notes: Vec<String>,
     /// Whether doubles were met.
     met_doubles: bool,
 }
 
-impl CsvSource {
-    pub(crate) fn open(opened: Opened, options: &ReadOptions) -> Result<Self, ReadError> {
+/// A delimited text whose first lines were looked at; what comes next are rows.
+struct Begun {
+    name: String,
+    text: TextChunks,
+    dialect: Dialect,
+    names: Option<Vec<String>>,
+    n_columns: usize,
+    /// Whether the first column is an index.
+    has_index: bool,
+    /// Whether the first rows show text in a column; empty where nobody asks.
+    is_text: Vec<bool>,
+    first_row: Vec<u8>,
+}
+
+impl Begun {
+    fn new(opened: Opened, options: &ReadOptions) -> Result<Self, ReadError> {
         let name = opened.name;
         let mut text = TextChunks::new(&name, opened.stream, opened.size);
-        let head = text.peek()?;
-        let mark = if head.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
-        let quoted = head.contains(&b'"');
+        text.respect_quotes();
+        let mark = if text.peek()?.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
         text.skip(mark);
-        if quoted {
-            text.set_record_end(RecordEnd::UnquotedLine)?;
+        // A header and a row, however long they are.
+        let head = text.peek_until(|head| records(head).nth(1).is_some())?;
+        if head.iter().take(MOST_LOOKED_AT).any(|&byte| byte == 0) {
+            return Err(ReadError::malformed(
+                &name,
+                "it holds bytes of 0 and is no text in UTF-8: give its --encoding",
+            ));
         }
-        let head = text.peek()?;
-        let dialect = Dialect::detect(opened.format, head);
+        let dialect = Dialect::detect(opened.format, head, options.numbers);
         let Some((first_at, first)) = records(head).next() else {
             return Err(ReadError::malformed(&name, "there are no rows"));
         };
         let fields = dialect.fields(first);
-        let has_header = dialect.has_header(head, options.header, &asked_names(options));
-        let lossy = |field: &std::borrow::Cow<[u8]>| String::from_utf8_lossy(field).into_owned();
-        let names: Option<Vec<String>> = has_header.then(|| fields.iter().map(lossy).collect());
-        let roles = roles(&name, options, names.as_deref(), fields.len())?;
-        let plan = Plan::new(dialect, roles, names.clone());
-        let skipped = if has_header { (first_at + first.len()).min(head.len()) } else { first_at };
-        let skipped = if has_header {
-            head[skipped..].iter().position(|&byte| byte == b'\n').map_or(head.len(), |k| skipped + k + 1)
+        let lines = FirstLines::new(dialect, &fields, head);
+        let has_header = lines.has_header(options).map_err(|text| ReadError::malformed(&name, text))?;
+        let names: Option<Vec<String>> = if has_header {
+            Some(fields.iter().map(|x| decoded(&name, x)).collect::<Result<_, _>>()?)
         } else {
-            skipped
+            None
         };
-        match records(&head[skipped..]).next() {
-            None => return Err(ReadError::malformed(&name, "there is a header, but there are no rows")),
-            Some((_, line)) => refuse_text_columns(&name, &plan, line)?,
-        }
+        let has_index = names.as_ref().is_some_and(|names| has_index(names, options));
+        let is_text = match options.features {
+            Features::All => Vec::new(),
+            Features::Numeric => {
+                (0..fields.len()).map(|j| lines.is_text(j, usize::from(has_header))).collect()
+            }
+        };
+        let skipped = if has_header {
+            let end = first_at + first.len();
+            head[end..].iter().position(|&byte| byte == b'\n').map_or(head.len(), |k| end + k + 1)
+        } else {
+            first_at
+        };
+        let Some((_, line)) = records(&head[skipped..]).next() else {
+            return Err(ReadError::malformed(&name, "there is a header, but there are no rows"));
+        };
+        let (n_columns, first_row) = (fields.len(), line.to_vec());
         text.skip(skipped);
+        Ok(Self { name, text, dialect, names, n_columns, has_index, is_text, first_row })
+    }
+}
+
+impl CsvSource {
+    pub(crate) fn open(opened: Opened, options: &ReadOptions) -> Result<Self, ReadError> {
+        let begun = Begun::new(opened, options)?;
+        let Begun { name, text, dialect, names, n_columns, has_index, is_text, first_row } = begun;
+        let index: &[usize] = if has_index { &[0] } else { &[] };
+        let is_text = |j: usize| is_text.get(j).copied().unwrap_or(false);
+        let table = Table { file: &name, names: names.as_deref(), n_columns, index, is_text: &is_text };
+        let kept = table.kept(options)?;
+        let (roles, note) = roles(&table, options)?;
+        let left_out = has_index.then(|| {
+            format!("{name}: the first column has no name and is left out as an index; --columns 0,… takes it in by its number")
+        });
+        let notes = left_out.into_iter().chain(note).collect();
+        let plan = Plan::new(dialect, roles, names.clone(), kept);
+        refuse_text_columns(&name, &plan, &first_row)?;
         let column_names = names.map(|names| plan.chosen_names(&names));
-        Ok(Self { text, plan, precision: options.precision, column_names, met_doubles: false })
+        Ok(Self { text, plan, precision: options.precision, column_names, notes, met_doubles: false })
+    }
+
+    /// What a person should know of its columns.
+    pub(crate) fn notes(&self) -> &[String] {
+        &self.notes
     }
 }
 
@@ -74,6 +129,7 @@ impl RowSource for CsvSource {
         Stated {
             n_columns: Some(self.plan.n_values()),
             column_names: self.column_names.clone(),
+            kept_names: self.plan.kept_names(),
             // Rounded to single precision, a finite number may become infinite.
             finite: self.precision != Precision::F32,
             ..Stated::default()
@@ -90,12 +146,16 @@ impl RowSource for CsvSource {
     }
 }
 
-/// Names the options ask for, which show that there is a header.
-fn asked_names(options: &ReadOptions) -> Vec<&str> {
-    let asked = options.label_column.iter().chain(options.columns.iter().flatten());
-    asked
-        .filter_map(|column| if let ColumnRef::Name(name) = column { Some(name.as_str()) } else { None })
-        .collect()
+/// Bytes in which a file that is no text shows it.
+const MOST_LOOKED_AT: usize = 4096;
+
+/// A name or a label as text.
+fn decoded(file: &str, field: &[u8]) -> Result<String, ReadError> {
+    std::str::from_utf8(field).map(str::to_owned).map_err(|_| {
+        let shown = String::from_utf8_lossy(field);
+        let advice = "give its --encoding, such as latin1 or windows-1252";
+        ReadError::malformed(file, format!("the name `{shown}` of a column is not UTF-8: {advice}"))
+    })
 }
 
 /// Refuses columns that hold text, by name, as far as the first row shows them.
@@ -104,9 +164,9 @@ fn refuse_text_columns(file: &str, plan: &Plan, line: &[u8]) -> Result<(), ReadE
     let is_text = |field: &[u8]| {
         let missing = ["", "na", "n/a", "nan", "null", "none", "?", "-", "inf", "-inf", "infinity", "+inf"];
         let text = String::from_utf8_lossy(field).to_ascii_lowercase();
-        !is_number(field)
+        !plan.dialect.is_number(field)
             && !missing.contains(&text.as_str())
-            && !is_number(text.replace(',', ".").as_bytes())
+            && plan.dialect.numbers.way_out(field).is_none()
             && text.parse::<f64>().is_err()
     };
     let mut texts = fields

@@ -1,11 +1,13 @@
 //! Lines of delimited text into rows of numbers.
 
+use std::borrow::Cow;
+
 use super::dialect::Dialect;
 use super::plain::plain_fields;
-use crate::Precision;
 use crate::block::{Labels, RowBlock, Values};
 use crate::roles::Role;
 use crate::text::{Fault, Stored, number};
+use crate::{NumberStyle, Precision};
 
 /// What to do with each line.
 pub(crate) struct Plan {
@@ -14,14 +16,27 @@ pub(crate) struct Plan {
     names: Option<Vec<String>>,
     n_values: usize,
     has_label: bool,
+    /// Whether numbers are as programs write them.
+    plain_numbers: bool,
     /// Whether values are met in the order of the matrix's columns.
     ascending: bool,
     /// How many values follow each other from each field on, the last field left out, where a byte delimits them.
     runs: Vec<usize>,
+    /// The columns that travel beside the matrix: field and name.
+    kept: Vec<(usize, String)>,
+    /// For each field its place among them.
+    kept_slots: Vec<Option<usize>>,
 }
 
 impl Plan {
-    pub(super) fn new(dialect: Dialect, roles: Vec<Role>, names: Option<Vec<String>>) -> Self {
+    pub(super) fn new(
+        dialect: Dialect,
+        roles: Vec<Role>,
+        names: Option<Vec<String>>,
+        kept: Vec<(usize, String)>,
+    ) -> Self {
+        let mut kept_slots = vec![None; roles.len()];
+        kept.iter().enumerate().for_each(|(slot, (j, _))| kept_slots[*j] = Some(slot));
         let slots: Vec<usize> = roles
             .iter()
             .filter_map(|role| if let Role::Value(slot) = role { Some(*slot) } else { None })
@@ -32,16 +47,32 @@ impl Plan {
         let one_byte = ascending && dialect.delimiter != b' ';
         let mut runs = vec![0; roles.len()];
         for j in (0..roles.len().saturating_sub(1)).rev() {
-            if one_byte && matches!(roles[j], Role::Value(_)) {
+            if one_byte && matches!(roles[j], Role::Value(_)) && kept_slots[j].is_none() {
                 runs[j] = runs[j + 1] + 1;
             }
         }
-        Self { dialect, names, n_values: slots.len(), has_label, ascending, runs, roles }
+        Self {
+            plain_numbers: dialect.numbers.is_plain(),
+            dialect,
+            names,
+            n_values: slots.len(),
+            has_label,
+            ascending,
+            runs,
+            kept,
+            kept_slots,
+            roles,
+        }
     }
 
     /// d.
     pub(super) fn n_values(&self) -> usize {
         self.n_values
+    }
+
+    /// The names of the columns that travel beside the matrix.
+    pub(super) fn kept_names(&self) -> Vec<String> {
+        self.kept.iter().map(|(_, name)| name.clone()).collect()
     }
 
     /// The names of the matrix's columns, from those of the fields.
@@ -64,6 +95,14 @@ impl Plan {
     }
 }
 
+/// What travels beside the values of some rows.
+struct Beside {
+    labels: Labels,
+    kept: Vec<Labels>,
+    /// Whether a value was rounded to single precision.
+    narrowed: bool,
+}
+
 /// The rows of a chunk of `n_lines` whole lines.
 ///
 /// Values are single where that loses nothing and nothing else was asked for. Pieces of which most will not be are
@@ -75,16 +114,18 @@ pub(super) fn parse_piece(
     precision: Precision,
     expected_double: bool,
 ) -> Result<RowBlock, Fault> {
-    let (values, labels) = if precision != Precision::F64 && !expected_double {
+    let (values, beside) = if precision != Precision::F64 && !expected_double {
         match Rows::<f32>::read(piece, n_lines, plan, precision) {
-            Ok((values, labels)) => (Values::F32(values), labels),
+            Ok((values, beside)) => (Values::F32(values), beside),
             Err(Stop::Fault(fault)) => return Err(fault),
             Err(Stop::Inexact) => doubles(piece, n_lines, plan, precision)?,
         }
     } else {
         doubles(piece, n_lines, plan, precision)?
     };
-    Ok(RowBlock { labels: plan.has_label.then_some(labels), ..RowBlock::dense(plan.n_values, values) })
+    let Beside { labels, kept, narrowed } = beside;
+    let labels = plan.has_label.then_some(labels);
+    Ok(RowBlock { labels, kept, narrowed, ..RowBlock::dense(plan.n_values, values) })
 }
 
 fn doubles(
@@ -92,9 +133,9 @@ fn doubles(
     n_lines: usize,
     plan: &Plan,
     precision: Precision,
-) -> Result<(Values, Labels), Fault> {
+) -> Result<(Values, Beside), Fault> {
     match Rows::<f64>::read(piece, n_lines, plan, precision) {
-        Ok((values, labels)) => Ok((Values::from_text(values, precision), labels)),
+        Ok((values, beside)) => Ok((Values::from_text(values, precision), beside)),
         Err(Stop::Fault(fault)) => Err(fault),
         Err(Stop::Inexact) => unreachable!("a double holds every number that is read"),
     }
@@ -113,13 +154,25 @@ impl From<Fault> for Stop {
     }
 }
 
+/// Why a field is no number, and the flag with which it would be one.
+fn complaint(numbers: NumberStyle, field: &[u8]) -> String {
+    let shown: String = String::from_utf8_lossy(field).chars().take(40).collect();
+    match numbers.way_out(field) {
+        Some(way_out) => format!("expected a number, found `{shown}`: {way_out}"),
+        None if !numbers.is_plain() && number::parse(field, 0).is_some_and(|(_, end)| end == field.len()) => {
+            format!("expected a number with the decimal mark `{}`, found `{shown}`", numbers.decimal)
+        }
+        None => number::complaint(field),
+    }
+}
+
 struct Rows<'a, T> {
     plan: &'a Plan,
     precision: Precision,
     values: Vec<T>,
     /// The current row, when values must be put in another order.
     row: Vec<T>,
-    labels: Labels,
+    beside: Beside,
 }
 
 impl<'a, T: Stored> Rows<'a, T> {
@@ -128,7 +181,7 @@ impl<'a, T: Stored> Rows<'a, T> {
         n_lines: usize,
         plan: &'a Plan,
         precision: Precision,
-    ) -> Result<(Vec<T>, Labels), Stop> {
+    ) -> Result<(Vec<T>, Beside), Stop> {
         // A field takes two bytes, so that lines without data take no more memory than they are long.
         let room = n_lines.saturating_mul(plan.n_values).min(piece.len() / 2 + 1);
         let mut rows = Self {
@@ -136,7 +189,11 @@ impl<'a, T: Stored> Rows<'a, T> {
             precision,
             values: Vec::with_capacity(room),
             row: vec![T::default(); if plan.ascending { 0 } else { plan.n_values }],
-            labels: Labels::Numbers(Vec::new()),
+            beside: Beside {
+                labels: Labels::Numbers(Vec::new()),
+                kept: vec![Labels::Numbers(Vec::new()); plan.kept.len()],
+                narrowed: false,
+            },
         };
         let mut i = 0;
         while i < piece.len() {
@@ -149,7 +206,7 @@ impl<'a, T: Stored> Rows<'a, T> {
                 Some(_) => i = rows.line(piece, first)?,
             }
         }
-        Ok((rows.values, rows.labels))
+        Ok((rows.values, rows.beside))
     }
 
     /// Reads the line that starts at `i` and says where the next one does.
@@ -169,8 +226,11 @@ impl<'a, T: Stored> Rows<'a, T> {
             let end = match self.plan.roles[j] {
                 Role::Value(slot) => self.value(piece, i, j, slot)?,
                 Role::Skip => dialect.field(piece, i).end,
-                Role::Label => self.label(piece, i),
+                Role::Label => self.label(piece, i)?,
             };
+            if let Some(slot) = self.plan.kept_slots[j] {
+                self.keep(piece, i, slot)?;
+            }
             match dialect.next_field(piece, end) {
                 Some(next) if j < last => i = next,
                 None if j == last => {
@@ -190,7 +250,8 @@ impl<'a, T: Stored> Rows<'a, T> {
     #[inline(always)]
     fn value(&mut self, piece: &[u8], i: usize, j: usize, slot: usize) -> Result<usize, Stop> {
         let dialect = self.plan.dialect;
-        if let Some((value, end)) = number::parse(piece, i)
+        if self.plan.plain_numbers
+            && let Some((value, end)) = number::parse(piece, i)
             && dialect.ends_at(piece, end)
         {
             self.push(value, slot, &piece[i..end])?;
@@ -205,11 +266,20 @@ impl<'a, T: Stored> Rows<'a, T> {
         let dialect = self.plan.dialect;
         let start = dialect.skip_blanks(piece, i);
         let field = dialect.field(piece, i);
-        match number::parse(&field.text, 0) {
-            Some((value, end)) if end == field.text.len() => self.push(value, slot, &field.text)?,
+        let plain = if dialect.numbers.is_plain() {
+            Some(field.text)
+        } else {
+            dialect.numbers.plain(&field.text).map(Cow::Owned)
+        };
+        match plain.as_deref().and_then(|token| Some((token, number::parse(token, 0)?))) {
+            Some((token, (value, end))) if end == token.len() => self.push(value, slot, token)?,
             _ => {
-                let complaint = number::complaint(&field.text);
-                return Err(Fault::new(start, format!("{}: {complaint}", self.plan.describe(j))).into());
+                let text = dialect.field(piece, i).text;
+                let Some(value) = truth(&text) else {
+                    let complaint = complaint(dialect.numbers, &text);
+                    return Err(Fault::new(start, format!("{}: {complaint}", self.plan.describe(j))).into());
+                };
+                self.push(value, slot, if value > 0.0 { b"1" } else { b"0" })?;
             }
         }
         Ok(field.end)
@@ -217,9 +287,10 @@ impl<'a, T: Stored> Rows<'a, T> {
 
     #[inline]
     fn push(&mut self, value: f64, slot: usize, token: &[u8]) -> Result<(), Stop> {
-        let value =
+        let stored =
             if self.precision == Precision::F32 { f64::from(number::to_f32(value, token)) } else { value };
-        let value = T::exactly(value).ok_or(Stop::Inexact)?;
+        self.beside.narrowed |= stored != value;
+        let value = T::exactly(stored).ok_or(Stop::Inexact)?;
         if self.plan.ascending {
             self.values.push(value);
         } else {
@@ -228,14 +299,16 @@ impl<'a, T: Stored> Rows<'a, T> {
         Ok(())
     }
 
-    fn label(&mut self, piece: &[u8], i: usize) -> usize {
-        let field = self.plan.dialect.field(piece, i);
-        let number = number::parse(&field.text, 0).filter(|&(_, end)| end == field.text.len());
-        match (&mut self.labels, number) {
-            (Labels::Numbers(numbers), Some((value, _))) => numbers.push(value),
-            (labels, _) => labels.push_text(String::from_utf8_lossy(&field.text).into_owned()),
-        }
-        field.end
+    fn label(&mut self, piece: &[u8], i: usize) -> Result<usize, Stop> {
+        let dialect = self.plan.dialect;
+        let field = dialect.field(piece, i);
+        push_label(&mut self.beside.labels, dialect, &field.text, i)?;
+        Ok(field.end)
+    }
+
+    fn keep(&mut self, piece: &[u8], i: usize, slot: usize) -> Result<(), Stop> {
+        let dialect = self.plan.dialect;
+        push_label(&mut self.beside.kept[slot], dialect, &dialect.field(piece, i).text, i)
     }
 
     fn ragged(&self, piece: &[u8], start: usize) -> Fault {
@@ -243,5 +316,29 @@ impl<'a, T: Stored> Rows<'a, T> {
         let found = self.plan.dialect.fields(&piece[start..end]).len();
         let expected = self.plan.roles.len();
         Fault::new(start, format!("expected {expected} fields as in the first line, found {found}"))
+    }
+}
+
+/// Adds a field: a number as long as all are, else a text.
+fn push_label(labels: &mut Labels, dialect: Dialect, field: &[u8], at: usize) -> Result<(), Stop> {
+    match (&mut *labels, dialect.numbers.number(field)) {
+        (Labels::Numbers(numbers), Some(value)) => numbers.push(value),
+        (labels, _) => match std::str::from_utf8(field) {
+            Ok(text) => labels.push_text(text.to_owned()),
+            Err(_) => {
+                let advice = "give the file's --encoding, such as latin1 or windows-1252";
+                return Err(Fault::new(at, format!("the label is not UTF-8: {advice}")).into());
+            }
+        },
+    }
+    Ok(())
+}
+
+/// True and False, as pandas and R write them, are 1 and 0.
+pub(super) fn truth(field: &[u8]) -> Option<f64> {
+    match field {
+        b"True" | b"true" | b"TRUE" => Some(1.0),
+        b"False" | b"false" | b"FALSE" => Some(0.0),
+        _ => None,
     }
 }

@@ -2,7 +2,9 @@ use hbpca::Matrix;
 use proptest::prelude::*;
 
 use super::dialect::{Dialect, records};
-use crate::{ColumnRef, Data, Format, HeaderLine, Labels, Precision, ReadError, ReadOptions, read_bytes};
+use crate::{
+    ColumnRef, Data, Format, HeaderLine, Labels, NumberStyle, Precision, ReadError, ReadOptions, read_bytes,
+};
 
 fn read_with(text: &str, options: &ReadOptions) -> Result<Data, ReadError> {
     read_bytes(text.as_bytes(), Format::Csv, options)
@@ -78,7 +80,7 @@ fn each_fault_is_placed() {
         error("a,b\n1,NA\n").starts_with("-:2:3: column `b`: expected a number, found the missing value")
     );
     assert!(error("1,2\n1,inf\n").contains("-:2:3: column 1 (counted from 0): expected a finite number"));
-    assert!(error("1;2,5\n1;2,5\n").contains("write a decimal point"));
+    assert!(error("1;2,5\n1;2,5\n").contains("found `2,5`: give --decimal ,"));
     assert_eq!(error("1,2\n1,2,3\n"), "-:2:1: expected 2 fields as in the first line, found 3");
     assert_eq!(error("1,2\n1,2\n\n1\n"), "-:4:1: expected 2 fields as in the first line, found 1");
     assert_eq!(error(""), "-: there are no rows");
@@ -202,7 +204,7 @@ fn what_becomes_infinite_in_single_precision_is_refused() {
 fn n_fields(text: &str) -> usize {
     let text = text.as_bytes();
     let (_, first) = records(text).next().unwrap();
-    Dialect::detect(Format::Csv, text).fields(first).len()
+    Dialect::detect(Format::Csv, text, NumberStyle::default()).fields(first).len()
 }
 
 /// What is refused: the place where the rows are at fault, or the columns as a whole.

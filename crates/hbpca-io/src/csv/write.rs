@@ -11,6 +11,8 @@ pub(crate) struct CsvSink {
     out: Out,
     delimiter: u8,
     with_labels: bool,
+    kept: Vec<(String, Labels)>,
+    rows_before: usize,
 }
 
 impl CsvSink {
@@ -21,11 +23,12 @@ impl CsvSink {
         options: &WriteOptions,
     ) -> Result<Self, WriteError> {
         let with_labels = options.label_column.is_some();
-        if with_labels || options.column_names.is_some() {
+        if with_labels || options.column_names.is_some() || !options.kept.is_empty() {
             let numbered = || (0..summary.n_columns).map(|j| format!("x{j}")).collect();
             let names: Vec<String> = options.column_names.clone().unwrap_or_else(numbered);
             let mut line = Vec::new();
-            for name in names.iter().chain(&options.label_column) {
+            let kept = options.kept.iter().map(|(name, _)| name);
+            for name in kept.chain(&names).chain(&options.label_column) {
                 push_field(&mut line, name, delimiter);
                 line.push(delimiter);
             }
@@ -33,7 +36,7 @@ impl CsvSink {
             line.push(b'\n');
             out.write(&line)?;
         }
-        Ok(Self { out, delimiter, with_labels })
+        Ok(Self { out, delimiter, with_labels, kept: options.kept.clone(), rows_before: 0 })
     }
 }
 
@@ -41,7 +44,13 @@ impl RowSink for CsvSink {
     fn write_rows(&mut self, rows: &Matrix<'_>, labels: Option<&Labels>) -> Result<(), WriteError> {
         let single = matches!(rows, Matrix::CsrF32(_) | Matrix::DenseF32(_));
         let (delimiter, with_labels) = (self.delimiter, self.with_labels);
+        let (kept, before) = (&self.kept, self.rows_before);
+        self.rows_before += rows.n_rows();
         self.out.rows(rows, |l, line| {
+            for (_, column) in kept {
+                push_field(line, &column.text(before + l), delimiter);
+                line.push(delimiter);
+            }
             for_each_dense(rows, l, |value| {
                 push_number(line, value, single);
                 line.push(delimiter);

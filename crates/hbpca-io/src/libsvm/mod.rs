@@ -76,6 +76,7 @@ fn parse_piece(piece: &[u8], highest: u32, precision: Precision) -> Result<RowBl
         columns: Vec::with_capacity(piece.len() / 8),
         values: Vec::with_capacity(piece.len() / 8),
         labels: Labels::Numbers(Vec::with_capacity(piece.len() / 128)),
+        narrowed: false,
     };
     let mut i = 0;
     while i < piece.len() {
@@ -101,6 +102,8 @@ struct Rows {
     columns: Vec<u32>,
     values: Vec<f64>,
     labels: Labels,
+    /// Whether a value was rounded to single precision.
+    narrowed: bool,
 }
 
 impl Rows {
@@ -176,9 +179,10 @@ impl Rows {
 
     #[inline]
     fn push_value(&mut self, value: f64, token: &[u8]) {
-        let value =
+        let stored =
             if self.precision == Precision::F32 { f64::from(number::to_f32(value, token)) } else { value };
-        self.values.push(value);
+        self.narrowed |= stored != value;
+        self.values.push(stored);
     }
 
     fn into_block(self) -> RowBlock {
@@ -186,6 +190,8 @@ impl Rows {
             layout: Layout::Sparse { row_ends: self.row_ends, columns: self.columns },
             values: Values::from_text(self.values, self.precision),
             labels: Some(self.labels),
+            kept: Vec::new(),
+            narrowed: self.narrowed,
         }
     }
 }

@@ -8,6 +8,7 @@
 //! | `mean` or `shift` | d, f64 | what is subtracted from every row, if anything: the means, or the minima |
 //! | `scale` | d, f64 | what every column is divided by, if anything |
 //! | `history` | r×9, f64 | one row for each certified iterate; NaN where a number is unknown |
+//! | `feature_names` | bytes | a JSON array of the d column names, in their order, where the data had names |
 //!
 //! Everything else is one JSON object in the metadata under the key `hbpca` ([`header`]). A file is believed only as far as
 //! its bytes bear it out: sizes, finiteness and the agreement of all parts are checked before a model is made of it.
@@ -118,6 +119,11 @@ impl StoredModel {
         Self { model: fit.model.clone(), origin }
     }
 
+    /// The same model, whose columns have these names; refuses another number of them.
+    pub fn with_feature_names(self, names: Option<Vec<String>>) -> Result<Self, hbpca::Error> {
+        Ok(Self { model: self.model.with_feature_names(names)?, origin: self.origin })
+    }
+
     /// Writes the model and gives the file its name.
     pub fn write(&self, mut out: OutputFile) -> Result<(), WriteError> {
         let bytes = self.to_bytes().map_err(|message| WriteError::unsuitable(out.name(), message))?;
@@ -165,6 +171,7 @@ impl StoredModel {
             ));
         }
         let model = Model::from_parts(tensors.components, summary, tensors.shift, tensors.scale)
+            .and_then(|model| model.with_feature_names(tensors.feature_names))
             .map_err(|error| error.to_string())?;
         Ok(Self { model, origin })
     }

@@ -11,6 +11,9 @@ use super::header::Header;
 /// The metadata key of the JSON object. It is the only one: safetensors keeps metadata in no order, and equal models are
 /// to have equal bytes.
 const KEY: &str = "hbpca";
+/// The tensor of the columns' names: the bytes of a JSON array. As metadata, which may take 100 MB, a million long names would
+/// make a file that nobody can open.
+const NAMES: &str = "feature_names";
 
 /// Numbers a record has, in the order of [`Record`]'s fields.
 pub(crate) const RECORD: usize = 9;
@@ -22,6 +25,7 @@ pub(super) struct Tensors {
     pub(super) shift: Option<Vec<f64>>,
     pub(super) scale: Option<Vec<f64>>,
     pub(super) history: Vec<Record>,
+    pub(super) feature_names: Option<Vec<String>>,
 }
 
 /// Puts a file together.
@@ -48,7 +52,13 @@ pub(super) fn serialize(stored: &StoredModel, json: String) -> Result<Vec<u8>, S
     let views = parts.iter().zip(&bytes).map(|((name, shape, _), bytes)| {
         TensorView::new(Dtype::F64, shape.clone(), bytes).map(|view| ((*name).to_owned(), view))
     });
-    let views: Vec<_> = views.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+    let mut views: Vec<_> = views.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+    let names =
+        model.feature_names().map(serde_json::to_vec).transpose().map_err(|error| error.to_string())?;
+    if let Some(names) = &names {
+        let view = TensorView::new(Dtype::U8, vec![names.len()], names).map_err(|error| error.to_string())?;
+        views.push((NAMES.to_owned(), view));
+    }
     let metadata = HashMap::from([(KEY.to_owned(), json)]);
     safetensors::serialize(views, Some(metadata)).map_err(|error| error.to_string())
 }
@@ -80,6 +90,7 @@ pub(super) fn deserialize(bytes: &[u8]) -> Result<(Header, Tensors), String> {
         shift,
         scale,
         history: records_of(&file)?,
+        feature_names: names_of(&file, d)?,
     };
     Ok((header, tensors))
 }
@@ -95,6 +106,20 @@ fn numbers(file: &SafeTensors<'_>, name: &str, shape: &[usize]) -> Result<Option
         Some(x) => Err(format!("the tensor `{name}` holds {x}")),
         None => Ok(Some(values)),
     }
+}
+
+/// The names of the columns in a file, or nothing where it has none.
+fn names_of(file: &SafeTensors<'_>, d: usize) -> Result<Option<Vec<String>>, String> {
+    let Ok(view) = file.tensor(NAMES) else { return Ok(None) };
+    if view.dtype() != Dtype::U8 {
+        return Err(format!("the tensor `{NAMES}` has type {:?} where U8 is needed", view.dtype()));
+    }
+    let names: Vec<String> = serde_json::from_slice(view.data())
+        .map_err(|error| format!("the tensor `{NAMES}` is no JSON array of texts: {error}"))?;
+    if names.len() != d {
+        return Err(format!("the tensor `{NAMES}` has {} names where {d} are needed", names.len()));
+    }
+    Ok(Some(names))
 }
 
 /// All numbers of a tensor of f64.

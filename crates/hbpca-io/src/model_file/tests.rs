@@ -42,6 +42,34 @@ fn models_come_back_to_the_last_bit() {
     }
 }
 
+fn named(names: &[&str]) -> Result<StoredModel, hbpca::Error> {
+    let names = names.iter().map(|&name| name.to_owned()).collect();
+    fitted(Preprocessing::STANDARDIZE).with_feature_names(Some(names))
+}
+
+#[test]
+fn names_come_back_in_their_order_whatever_is_in_them() {
+    let names = ["b", "a \"quoted\", name\n", "größe 長さ"];
+    let stored = named(&names).unwrap();
+    let back = StoredModel::from_bytes(&stored.to_bytes().unwrap()).unwrap();
+    assert_eq!(back, stored);
+    assert_eq!(back.model.feature_names().unwrap(), names);
+    assert_eq!(fitted(Preprocessing::NONE).model.feature_names(), None);
+    assert!(named(&["a"]).unwrap_err().to_string().contains("1 given where 3 are needed"));
+}
+
+#[test]
+fn names_that_do_not_fit_are_refused() {
+    let bytes = named(&["one", "two", "six"]).unwrap().to_bytes().unwrap();
+    let with = |text: &[u8]| {
+        let at = bytes.windows(19).position(|x| x == br#"["one","two","six"]"#).unwrap();
+        [&bytes[..at], text, &bytes[at + 19..]].concat()
+    };
+    assert!(StoredModel::from_bytes(&with(br#"["one","two",null ]"#)).is_err());
+    assert!(refusal(&with(br#"["one","two"      ]"#)).contains("2 names where 3 are needed"));
+    assert!(refusal(&with(b"[\"one\",\"two\",\"\xff\xff\"] ")).contains("no JSON array of texts"));
+}
+
 #[test]
 fn the_history_of_an_iteration_comes_back() {
     let values = (0..60).map(|i| f64::from(i * i % 17) - 8.0).collect();

@@ -11,6 +11,10 @@ impl OnDisk for ChunkFolder {
         2 * self.largest_part()
     }
 
+    fn column_names(&self) -> Option<&[String]> {
+        Self::column_names(self)
+    }
+
     fn memory(&self) -> u64 {
         let value = if self.is_single() { 4 } else { 8 };
         let entries = self.nnz() as u64;

@@ -31,6 +31,11 @@ pub trait OnDisk: RowChunks {
 
     /// Bytes that all rows would take in memory.
     fn memory(&self) -> u64;
+
+    /// The names of the columns, if they have any.
+    fn column_names(&self) -> Option<&[String]> {
+        None
+    }
 }
 
 /// Where a matrix can be read from.
@@ -51,7 +56,12 @@ pub fn on_disk(input: &Input, options: &ReadOptions) -> Result<Storage, ReadErro
     let Some(parts) = input.files()? else {
         return Ok(Storage::Whole { reason: "a stream can be read only once".into(), least_memory: None });
     };
-    let chosen = options.label_column.is_some() || options.columns.is_some() || options.n_columns.is_some();
+    let chosen = options.label_column.is_some()
+        || options.columns.is_some()
+        || options.n_columns.is_some()
+        || !options.keep.is_empty()
+        || !options.exclude.is_empty()
+        || options.features != crate::Features::All;
     if chosen || options.precision != Precision::Auto {
         return whole("columns or a type of number are chosen while reading", &parts, 1.0);
     }
@@ -59,6 +69,9 @@ pub fn on_disk(input: &Input, options: &ReadOptions) -> Result<Storage, ReadErro
         && ChunkFolder::recognise(folder)
     {
         return Ok(Storage::OnDisk(Box::new(ChunkFolder::open(folder)?)));
+    }
+    if parts.iter().any(|path| ChunkFolder::recognise(path)) {
+        return whole("a chunk folder is one of several parts", &parts, 1.0);
     }
     let mut plain = Vec::new();
     let mut format = None;
@@ -92,6 +105,10 @@ pub fn on_disk(input: &Input, options: &ReadOptions) -> Result<Storage, ReadErro
 fn whole(reason: &str, parts: &[std::path::PathBuf], growth: f64) -> Result<Storage, ReadError> {
     let mut bytes = 0;
     for path in parts {
+        if ChunkFolder::recognise(path) {
+            bytes += ChunkFolder::open(path)?.bytes();
+            continue;
+        }
         let about =
             fs::metadata(path).map_err(|source| ReadError::io(&path.display().to_string(), source))?;
         bytes += about.len();

@@ -20,7 +20,7 @@ use file::SharedBytes;
 use crate::binary::refuse_absurd_rows;
 use crate::block::{Labels, RowBlock, Values};
 use crate::input::Opened;
-use crate::roles::{Role, roles, text_column};
+use crate::roles::{Role, Table, roles, text_column};
 use crate::source::{RowSource, Stated};
 use crate::{ReadError, ReadOptions};
 
@@ -35,8 +35,11 @@ pub(crate) struct ParquetSource {
     /// For each column of the matrix its column of the file.
     features: Vec<usize>,
     label: Option<usize>,
+    /// The columns that travel beside the matrix: position and name.
+    kept: Vec<(usize, String)>,
     single: bool,
     column_names: Vec<String>,
+    note: Option<String>,
     next_group: usize,
 }
 
@@ -56,10 +59,17 @@ impl ParquetSource {
         let schema = reader.metadata().file_metadata().schema_descr();
         let descriptors = schema.columns();
         let names: Vec<String> = descriptors.iter().map(|column| column.path().string()).collect();
-        let mut roles = roles(&name, options, Some(&names), names.len())?;
-        if options.columns.is_none() {
-            drop_pandas_index(&mut roles, &names);
-        }
+        let index: Vec<usize> = (0..names.len()).filter(|&j| is_pandas_index(&names[j])).collect();
+        let is_text = |j: usize| Kind::of(&descriptors[j]) == Kind::Other;
+        let table = Table {
+            file: &name,
+            names: Some(&names),
+            n_columns: names.len(),
+            index: &index,
+            is_text: &is_text,
+        };
+        let kept = table.kept(options)?;
+        let (roles, note) = roles(&table, options)?;
         let mut features =
             vec![usize::MAX; roles.iter().filter(|role| matches!(role, Role::Value(_))).count()];
         for (j, role) in roles.iter().enumerate() {
@@ -78,7 +88,12 @@ impl ParquetSource {
         let single = features.iter().all(|&j| Kind::of(&descriptors[j]) == Kind::Single);
         let label = roles.iter().position(|role| *role == Role::Label);
         let column_names = features.iter().map(|&j| names[j].clone()).collect();
-        Ok(Self { name, bytes, reader, features, label, single, column_names, next_group: 0 })
+        Ok(Self { name, bytes, reader, features, label, kept, single, column_names, note, next_group: 0 })
+    }
+
+    /// What a person should know of its columns.
+    pub(crate) fn notes(&self) -> &[String] {
+        self.note.as_slice()
     }
 
     /// Row groups to decode together: as many as make enough entries, at least one.
@@ -117,7 +132,7 @@ impl ParquetSource {
     }
 
     /// One group's columns, row by row.
-    fn block(&self, columns: &[Column], label: Option<Column>) -> RowBlock {
+    fn block(&self, columns: &[Column], label: Option<Column>, kept: Vec<Column>) -> RowBlock {
         let d = self.features.len();
         let n = columns[0].len();
         let values = if self.single {
@@ -125,7 +140,8 @@ impl ParquetSource {
         } else {
             Values::F64(interleaved(n, d, |i, j| columns[j].double(i)))
         };
-        RowBlock { labels: label.map(Labels::from), ..RowBlock::dense(d, values) }
+        let kept = kept.into_iter().map(Labels::from).collect();
+        RowBlock { labels: label.map(Labels::from), kept, ..RowBlock::dense(d, values) }
     }
 }
 
@@ -134,6 +150,7 @@ impl RowSource for ParquetSource {
         Stated {
             n_columns: Some(self.features.len()),
             column_names: Some(self.column_names.clone()),
+            kept_names: self.kept.iter().map(|(_, name)| name.clone()).collect(),
             ..Stated::default()
         }
     }
@@ -144,7 +161,8 @@ impl RowSource for ParquetSource {
             if groups.is_empty() {
                 return Ok(Vec::new());
             }
-            let wanted: Vec<usize> = self.features.iter().copied().chain(self.label).collect();
+            let kept = self.kept.iter().map(|(j, _)| *j);
+            let wanted: Vec<usize> = self.features.iter().copied().chain(self.label).chain(kept).collect();
             let tasks: Vec<(usize, usize)> =
                 groups.flat_map(|group| wanted.iter().map(move |&column| (group, column))).collect();
             // All are decoded before the first fault is looked for: which thread fails first is chance.
@@ -158,8 +176,9 @@ impl RowSource for ParquetSource {
                     break;
                 }
                 let label = self.label.and_then(|_| decoded.next());
+                let kept: Vec<Column> = decoded.by_ref().take(self.kept.len()).collect();
                 if columns[0].len() > 0 {
-                    blocks.push(self.block(&columns, label));
+                    blocks.push(self.block(&columns, label, kept));
                 }
             }
             if !blocks.is_empty() {
@@ -229,19 +248,9 @@ fn type_name(column: &ColumnDescriptor) -> String {
     }
 }
 
-/// The index that pandas adds is no feature.
-fn drop_pandas_index(roles: &mut [Role], names: &[String]) {
-    let mut slot = 0;
-    for (role, name) in roles.iter_mut().zip(names) {
-        if let Role::Value(at) = role {
-            if name.starts_with("__index_level_") && name.ends_with("__") {
-                *role = Role::Skip;
-            } else {
-                *at = slot;
-                slot += 1;
-            }
-        }
-    }
+/// The name under which pandas stores its index, which is no feature.
+fn is_pandas_index(name: &str) -> bool {
+    name.starts_with("__index_level_") && name.ends_with("__")
 }
 
 /// The decoder is not ours and may panic on a file made to hurt it: that file is at fault, not the program.

@@ -24,6 +24,9 @@ pub(crate) struct ParquetSink {
     single: bool,
     columns: Vec<Vec<f64>>,
     labels: Option<Labels>,
+    kept: Vec<(String, Labels)>,
+    /// Rows in the groups before.
+    rows_before: usize,
 }
 
 impl ParquetSink {
@@ -40,6 +43,8 @@ impl ParquetSink {
             single: summary.single,
             columns: vec![Vec::new(); summary.n_columns],
             labels: options.label_column.as_ref().map(|_| no_labels()),
+            kept: options.kept.clone(),
+            rows_before: 0,
         })
     }
 
@@ -49,6 +54,24 @@ impl ParquetSink {
             return Ok(());
         }
         let mut group = self.writer.next_row_group()?;
+        let n_rows = self.columns[0].len();
+        for (_, column) in &self.kept {
+            if let Some(mut out) = group.next_column()? {
+                match column.slice(self.rows_before, n_rows) {
+                    Some(Labels::Numbers(x)) => out.typed::<DoubleType>().write_batch(&x, None, None)?,
+                    Some(Labels::Texts(x)) => {
+                        let texts: Vec<ByteArray> =
+                            x.into_iter().map(|text| text.into_bytes().into()).collect();
+                        out.typed::<ByteArrayType>().write_batch(&texts, None, None)?
+                    }
+                    None => {
+                        return Err(ParquetError::General("a kept column is shorter than the matrix".into()));
+                    }
+                };
+                out.close()?;
+            }
+        }
+        self.rows_before += n_rows;
         for column in &mut self.columns {
             if let Some(mut out) = group.next_column()? {
                 if self.single {
@@ -91,7 +114,13 @@ fn schema(summary: &Summary, options: &WriteOptions) -> Result<TypePtr, ParquetE
         let builder = Type::primitive_type_builder(name, physical).with_repetition(Repetition::REQUIRED);
         builder.with_logical_type(logical).build().map(Arc::new)
     };
-    let mut fields = Vec::with_capacity(summary.n_columns + 1);
+    let mut fields = Vec::with_capacity(summary.n_columns + 1 + options.kept.len());
+    for (name, kept) in &options.kept {
+        fields.push(match kept {
+            Labels::Numbers(_) => column(name, Physical::DOUBLE, None)?,
+            Labels::Texts(_) => column(name, Physical::BYTE_ARRAY, Some(LogicalType::String))?,
+        });
+    }
     for j in 0..summary.n_columns {
         let named = options.column_names.as_ref().and_then(|names| names.get(j));
         fields.push(column(named.map_or(&format!("x{j}"), |name| name), number, None)?);

@@ -6,9 +6,11 @@
 mod decimal;
 pub(crate) mod digits;
 pub(crate) mod number;
+mod number_style;
 mod scientific;
 mod stored;
 
+pub use number_style::NumberStyle;
 pub(crate) use scientific::scientific;
 pub(crate) use stored::Stored;
 
@@ -83,6 +85,8 @@ pub(crate) struct TextChunks {
     /// Whether the bytes are there as soon as they are asked for.
     is_plain_file: bool,
     record_end: RecordEnd,
+    /// Whether double quotes may hide line ends, from the first one on.
+    may_quote: bool,
     /// The chunk to parse next, if it was fetched.
     ready: Option<Chunk>,
     /// The start of a record whose end was not yet fetched.
@@ -103,6 +107,7 @@ impl TextChunks {
             reader,
             is_plain_file: size.is_some(),
             record_end: RecordEnd::Line,
+            may_quote: false,
             ready: None,
             carry: Vec::new(),
             spare: Vec::new(),
@@ -120,6 +125,20 @@ impl TextChunks {
         Ok(self.ready.as_ref().map(|chunk| &chunk.bytes[..]).unwrap_or_default())
     }
 
+    /// The first chunk, with as many of the next as it takes until there is `enough`; less only where the file ends.
+    pub(crate) fn peek_until(&mut self, enough: impl Fn(&[u8]) -> bool) -> Result<&[u8], ReadError> {
+        while !enough(self.peek()?) {
+            let mut more = self.fetch_bytes()?;
+            if more.is_empty() {
+                break;
+            }
+            let mut bytes = self.ready.take().unwrap_or_default().bytes;
+            bytes.append(&mut more);
+            self.ready = Some(Chunk::new(bytes, self.record_end));
+        }
+        self.peek()
+    }
+
     /// Leaves out the first `n` bytes of the chunk that was peeked at, which must be whole lines.
     pub(crate) fn skip(&mut self, n: usize) {
         if let Some(Chunk { mut bytes, .. }) = self.ready.take() {
@@ -130,15 +149,10 @@ impl TextChunks {
         }
     }
 
-    /// Chooses where records end; to be called before the first chunk is parsed, with no quote before.
-    pub(crate) fn set_record_end(&mut self, record_end: RecordEnd) -> Result<(), ReadError> {
-        self.record_end = record_end;
-        if let Some(Chunk { mut bytes, .. }) = self.ready.take() {
-            bytes.append(&mut self.carry);
-            self.carry = bytes;
-            self.ready = Some(self.fetch()?);
-        }
-        Ok(())
+    /// Lets records end outside of double quotes only; to be called before anything is fetched. Texts without quotes, and all
+    /// that comes before the first one, are cut at line ends, which are found faster.
+    pub(crate) fn respect_quotes(&mut self) {
+        self.may_quote = true;
     }
 
     /// Parses the next chunk, chunk by chunk; nothing is left when the result is empty.
@@ -212,16 +226,21 @@ impl TextChunks {
         chunk.resize(chunk.len().max(filled), 0);
         chunk[..filled].copy_from_slice(&self.carry);
         self.carry.clear();
+        let mut least = 0;
         loop {
             if !self.exhausted {
-                let size = if self.is_plain_file {
+                let usual = if self.is_plain_file {
                     (self.fetched / CHUNK_SHARE).clamp(SMALLEST_CHUNK, LARGEST_CHUNK)
                 } else {
                     SMALLEST_CHUNK
                 };
+                let size = usual.max(least);
                 chunk.resize(chunk.len().max(filled + size), 0);
                 let n = read_full(&mut *self.reader, &mut chunk[filled..filled + size])
                     .map_err(|source| ReadError::io(&self.file, source))?;
+                if self.may_quote && memchr::memchr(b'"', &chunk[filled..filled + n]).is_some() {
+                    self.record_end = RecordEnd::UnquotedLine;
+                }
                 filled += n;
                 self.fetched += n;
                 self.exhausted = n < size;
@@ -238,6 +257,8 @@ impl TextChunks {
                 chunk.truncate(end);
                 return Ok(chunk);
             }
+            // As much again as there is: a record of many megabytes is looked through a few times, not hundreds of times.
+            least = filled;
         }
     }
 }

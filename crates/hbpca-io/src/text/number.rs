@@ -144,7 +144,9 @@ pub(crate) fn complaint(token: &[u8]) -> String {
     }
     let shown: String = text.chars().take(40).collect();
     if text.replace(',', ".").parse::<f64>().is_ok() {
-        return format!("expected a number, found `{shown}`: write a decimal point instead of the comma");
+        return format!(
+            "expected a number, found `{shown}`: numbers have a decimal point and no marks between thousands"
+        );
     }
     format!("expected a number, found `{shown}`")
 }
@@ -221,7 +223,7 @@ mod tests {
         assert!(complaint(b" ").contains("missing here"));
         assert!(complaint(b"NA").contains("missing value `NA`"));
         assert!(complaint(b"inf").contains("finite number, found `inf`"));
-        assert!(complaint(b"1,5").contains("decimal point"));
+        assert!(complaint(b"1,5").contains("decimal point and no marks between thousands"));
         assert_eq!(complaint(b"abc"), "expected a number, found `abc`");
     }
 

@@ -3,7 +3,9 @@ use std::io::Cursor;
 
 fn chunks(text: String, end: RecordEnd) -> TextChunks {
     let mut text = TextChunks::new("f", Box::new(Cursor::new(text.into_bytes())), None);
-    text.set_record_end(end).unwrap();
+    if end == RecordEnd::UnquotedLine {
+        text.respect_quotes();
+    }
     text
 }
 
@@ -37,6 +39,28 @@ fn quoted_line_ends_do_not_cut() {
     assert_eq!(pieces.concat(), text.as_bytes());
 }
 
+/// Where the first quote comes after the first chunk, and lines before it were cut at every line end.
+#[test]
+fn quotes_are_respected_from_the_first_one_on() {
+    let plain = "1,2\n".repeat(SMALLEST_CHUNK / 2);
+    let record = format!("\"a\n{}\",1\n", "x".repeat(100));
+    let text = plain + &record.repeat(20_000);
+    let pieces = all(chunks(text.clone(), RecordEnd::UnquotedLine));
+    assert_eq!(pieces.concat(), text.as_bytes());
+    assert!(pieces.iter().all(|piece| piece.starts_with(b"\"a") || piece.starts_with(b"1,2")));
+    assert!(pieces.iter().all(|piece| piece.ends_with(b",1\n") || piece.ends_with(b",2\n")));
+}
+
+#[test]
+fn as_much_is_shown_as_is_asked_for() {
+    let text = format!("{}\n{}\nend\n", "7".repeat(3 * SMALLEST_CHUNK), "8".repeat(SMALLEST_CHUNK));
+    let mut chunks = chunks(text.clone(), RecordEnd::Line);
+    let two = |head: &[u8]| count_lines(head) >= 2;
+    assert!(count_lines(chunks.peek().unwrap()) == 1 && count_lines(chunks.peek_until(two).unwrap()) >= 2);
+    assert_eq!(chunks.peek_until(|_| false).unwrap().len(), text.len());
+    assert_eq!(all(chunks).concat(), text.as_bytes());
+}
+
 #[test]
 fn a_line_longer_than_a_chunk_stays_whole() {
     let text = format!("{}\nend", "7".repeat(2 * SMALLEST_CHUNK + 5));
@@ -67,7 +91,7 @@ fn skipped_lines_are_counted() {
     let mut text = chunks("header\nx\n".into(), RecordEnd::Line);
     assert_eq!(text.peek().unwrap(), b"header\nx\n");
     text.skip(7);
-    text.set_record_end(RecordEnd::UnquotedLine).unwrap();
+    text.respect_quotes();
     let error = text.parse(|_| Err::<(), _>(Fault::new(0, "no"))).unwrap_err();
     assert_eq!(error.to_string(), "f:2:1: no");
     assert!(all(chunks(String::new(), RecordEnd::Line)).is_empty());

@@ -46,19 +46,28 @@ pub fn race_panel(race: &Race, abscissa: Abscissa, field: Field) -> Panel {
     let shown = race.lanes.iter().filter(|lane| field == Field::Extended || !lane.extended);
     let ratio = race.reference.ratio();
     Panel {
-        title: format!("{}  (λ₂/λ₁ = {ratio:.4})", race.title),
+        title: match race.reference.k() {
+            1 => format!("{}  (λ₂/λ₁ = {ratio:.4})", race.title),
+            k => format!("{}, {k} components", race.title),
+        },
         x_label: match abscissa {
             Abscissa::Passes => "passes over the data".into(),
             Abscissa::Seconds => seconds_label(race.clock).into(),
         },
-        y_label: "1 − (w̃ᵀu₁)²".into(),
+        y_label: error_in_symbols(race).into(),
         x_scale: match abscissa {
             Abscissa::Passes => Scale::Linear,
             Abscissa::Seconds => Scale::Log,
         },
         y_scale: Scale::Log,
+        y_names: Vec::new(),
         series: shown.map(|lane| lane_series(lane, abscissa)).collect(),
     }
+}
+
+/// What the error of a race is.
+pub fn error_in_symbols(race: &Race) -> &'static str {
+    if race.reference.k() == 1 { "1 − (w̃ᵀu₁)²" } else { "‖(I − UUᵀ)W̃‖²" }
 }
 
 fn seconds_label(clock: Clock) -> &'static str {
@@ -83,5 +92,7 @@ fn lane_series(lane: &Lane, abscissa: Abscissa) -> Series {
         points: x.iter().zip(&curve.mean).map(|(x, log)| (*x, power(*log))).collect(),
         // An error is at most 1.
         band: Some(band.map(|(log, sd)| (power(log - sd), power((log + sd).min(0.0)))).collect()),
+        texts: Vec::new(),
+        shades: Vec::new(),
     }
 }

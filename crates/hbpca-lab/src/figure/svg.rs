@@ -2,10 +2,12 @@
 //!
 //! The backend works in whole pixels, so figures are drawn at [`FINE`] times their size and shown smaller: lines stay smooth.
 
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::chart::{Dash, Figure, Mark, Panel, Scale, Series};
+use super::palette::along_scale;
 use super::text::{power_of_ten, significant};
 use crate::LabError;
 
@@ -13,6 +15,8 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
 pub(super) const FINE: i32 = 4;
 const PANEL: (i32, i32) = (400, 290);
+/// A panel that stands alone.
+const LONE_PANEL: (i32, i32) = (680, 460);
 const LEGEND_LINE: i32 = 22;
 
 pub(super) fn failed(error: impl std::fmt::Display) -> LabError {
@@ -29,24 +33,35 @@ pub(super) fn font(size: i32) -> FontDesc<'static> {
 }
 
 fn colour(series: &Series) -> RGBColor {
-    let [r, g, b] = series.style.colour;
+    rgb(series.style.colour)
+}
+
+fn rgb([r, g, b]: [u8; 3]) -> RGBColor {
     RGBColor(r, g, b)
+}
+
+/// The size of every panel.
+fn panel_size(figure: &Figure) -> (i32, i32) {
+    let (width, height) = if figure.panels.len() == 1 { LONE_PANEL } else { PANEL };
+    let names = figure.panels.iter().map(|panel| panel.y_names.len()).max().unwrap_or(0);
+    if names == 0 { (width, height) } else { (width.max(440), 100 + 19 * pixels(names)) }
 }
 
 /// The figure as SVG.
 pub fn svg(figure: &Figure) -> Result<String, LabError> {
+    let size = panel_size(figure);
     let columns = figure.columns.clamp(1, figure.panels.len().max(1));
     let rows = figure.panels.len().div_ceil(columns);
     let entries = legend_entries(figure);
-    let width = PANEL.0 * pixels(columns);
+    let width = size.0 * pixels(columns);
     let legend = legend_places(&entries, width);
     let legend_height = legend.last().map_or(0, |(_, y)| y + LEGEND_LINE) + 6;
     let head = if figure.note.is_some() { 52 } else { 34 };
-    let height = head + PANEL.1 * pixels(rows) + legend_height;
+    let height = head + size.1 * pixels(rows) + legend_height;
     draw(width, height, |root| {
         heading(root, &figure.title, figure.note.as_deref())?;
         let (_, below) = root.split_vertically(head * FINE);
-        let (middle, foot) = below.split_vertically(PANEL.1 * pixels(rows) * FINE);
+        let (middle, foot) = below.split_vertically(size.1 * pixels(rows) * FINE);
         for (area, panel) in middle.split_evenly((rows, columns)).iter().zip(&figure.panels) {
             draw_panel(area, panel)?;
         }
@@ -118,7 +133,7 @@ fn draw_entry(area: &Area<'_>, x: i32, y: i32, series: &Series) -> Result<(), La
     let (from, to) = ((x * FINE, middle), ((x + 30) * FINE, middle));
     match series.mark {
         Mark::Line => area.draw(&PathElement::new([from, to], stroke(series))).map_err(failed)?,
-        Mark::Dots | Mark::Bars => {
+        _ => {
             let dot = Circle::new((from.0 + 15 * FINE, middle), 4 * FINE, colour(series).filled());
             area.draw(&dot).map_err(failed)?;
         }
@@ -149,10 +164,11 @@ fn dashes(svg: &str) -> String {
     svg.replace(&width(Dash::Dashed), &broken(10, 5)).replace(&width(Dash::Dotted), &broken(3, 5))
 }
 
-fn tick(scale: Scale, value: f64) -> String {
+/// The text of a tick on an axis of this length; sums of steps may miss 0 by a rounding.
+fn tick(scale: Scale, value: f64, length: f64) -> String {
     match scale {
         Scale::Linear => {
-            let text = significant(value);
+            let text = significant(if value.abs() < 1e-9 * length { 0.0 } else { value });
             if text.contains('.') {
                 text.trim_end_matches('0').trim_end_matches('.').to_owned()
             } else {
@@ -165,77 +181,142 @@ fn tick(scale: Scale, value: f64) -> String {
     }
 }
 
+/// Width of the names of ordinates.
+fn name_width(panel: &Panel) -> i32 {
+    let longest = panel.y_names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    (pixels(longest) * 7 + 16).clamp(58, 190)
+}
+
+/// A name that fits [`name_width`].
+fn shortened(name: &str) -> String {
+    const MOST: usize = 24;
+    if name.chars().count() <= MOST {
+        name.to_owned()
+    } else {
+        name.chars().take(MOST - 1).chain(['…']).collect()
+    }
+}
+
 fn draw_panel(area: &Area<'_>, panel: &Panel) -> Result<(), LabError> {
-    let ((x0, x1), (y0, y1)) = panel.ranges();
-    let from_zero =
-        panel.series.iter().any(|series| series.mark == Mark::Bars) || panel.x_label.starts_with("passes");
-    let x_low = if from_zero && panel.x_scale == Scale::Linear { x0.min(0.0) } else { x0 };
-    let margin = 0.03 * (y1 - y0);
-    let y_low = if panel.y_scale == Scale::Linear && y0 >= 0.0 { 0.0 } else { y0 - margin };
+    let ((x0, x1), (y0, y1)) = panel.window();
+    let numbered = panel.series.iter().any(|series| series.mark == Mark::Bars);
+    let named = !panel.y_names.is_empty();
     let mut chart = ChartBuilder::on(area)
         .caption(&panel.title, font(15))
         .margin(8 * FINE)
         .margin_right(14 * FINE)
         .x_label_area_size(38 * FINE)
-        .y_label_area_size(58 * FINE)
-        .build_cartesian_2d(x_low..x1, y_low..y1 + margin)
+        .y_label_area_size(name_width(panel) * FINE)
+        .build_cartesian_2d(x0..x1, y0..y1)
         .map_err(failed)?;
-    chart
-        .configure_mesh()
-        .light_line_style(TRANSPARENT)
+    let whole = |value: f64| (value - value.round()).abs() < 1e-9;
+    let x_text =
+        |x: &f64| if numbered && !whole(*x) { String::new() } else { tick(panel.x_scale, *x, x1 - x0) };
+    let y_text = |y: &f64| {
+        if !named {
+            return tick(panel.y_scale, *y, y1 - y0);
+        }
+        let position = if whole(*y) { y.round() as usize } else { 0 };
+        position
+            .checked_sub(1)
+            .and_then(|i| panel.y_names.get(i))
+            .map_or_else(String::new, |name| shortened(name))
+    };
+    let mut mesh = chart.configure_mesh();
+    mesh.light_line_style(TRANSPARENT)
         .bold_line_style(RGBColor(225, 225, 225).stroke_width(FINE as u32))
         .axis_style(RGBColor(90, 90, 90).stroke_width(FINE as u32))
         .set_all_tick_mark_size(4 * FINE)
-        .x_labels(7)
-        .y_labels(8)
-        .x_label_formatter(&|x| tick(panel.x_scale, *x))
-        .y_label_formatter(&|y| tick(panel.y_scale, *y))
+        .x_labels(if numbered { 16 } else { 7 })
+        .y_labels(if named { panel.y_names.len() + 2 } else { 8 })
+        .x_label_formatter(&x_text)
+        .y_label_formatter(&y_text)
         .label_style(font(12))
         .axis_desc_style(font(13))
         .x_desc(panel.x_label.clone())
-        .y_desc(panel.y_label.clone())
-        .draw()
-        .map_err(failed)?;
+        .y_desc(panel.y_label.clone());
+    if numbered {
+        mesh.disable_x_mesh();
+    }
+    if named {
+        mesh.disable_y_mesh();
+    }
+    mesh.draw().map_err(failed)?;
     for series in &panel.series {
-        let points: Vec<(f64, f64)> = series.points.iter().map(|point| panel.place(*point)).collect();
-        let drawn = |points: &[(f64, f64)]| -> Vec<(f64, f64)> {
-            points.iter().copied().filter(|(x, y)| x.is_finite() && y.is_finite()).collect()
+        draw_series(&mut chart, panel, series)?;
+    }
+    Ok(())
+}
+
+type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+
+fn draw_series(chart: &mut Chart<'_, '_>, panel: &Panel, series: &Series) -> Result<(), LabError> {
+    let is_drawn = |(x, y): &(f64, f64)| x.is_finite() && y.is_finite();
+    if let Some(band) = &series.band {
+        let edge = |pick: fn(&(f64, f64)) -> f64| {
+            let ends = series.points.iter().zip(band).map(|(point, band)| panel.place((point.0, pick(band))));
+            ends.filter(is_drawn).collect::<Vec<_>>()
         };
-        if let Some(band) = &series.band {
-            let edge = |pick: fn(&(f64, f64)) -> f64| {
-                let ends =
-                    series.points.iter().zip(band).map(|(point, band)| panel.place((point.0, pick(band))));
-                drawn(&ends.collect::<Vec<_>>())
-            };
-            let mut outline = edge(|band| band.0);
-            outline.extend(edge(|band| band.1).into_iter().rev());
-            if outline.len() > 2 {
-                let shade = Polygon::new(outline, colour(series).mix(0.18).filled());
-                chart.draw_series([shade]).map_err(failed)?;
-            }
-        }
-        let points = drawn(&points);
-        match series.mark {
-            // Done after one look: a line would have no length.
-            Mark::Line if points.len() == 1 => {
-                let dot = Circle::new(points[0], 4 * FINE, colour(series).filled());
-                chart.draw_series([dot]).map_err(failed)?;
-            }
-            Mark::Line => {
-                chart.draw_series(LineSeries::new(points, stroke(series))).map_err(failed)?;
-            }
-            Mark::Dots => {
-                let dot = |point| Circle::new(point, 2 * FINE, colour(series).mix(0.6).filled());
-                chart.draw_series(points.into_iter().map(dot)).map_err(failed)?;
-            }
-            Mark::Bars => {
-                let bar = |(x, y)| {
-                    Rectangle::new([(x - 0.38, 0.0), (x + 0.38, y)], colour(series).mix(0.75).filled())
-                };
-                chart.draw_series(points.into_iter().map(bar)).map_err(failed)?;
-            }
+        let mut outline = edge(|band| band.0);
+        outline.extend(edge(|band| band.1).into_iter().rev());
+        if outline.len() > 2 {
+            let shade = Polygon::new(outline, colour(series).mix(0.18).filled());
+            chart.draw_series([shade]).map_err(failed)?;
         }
     }
+    let points: Vec<(f64, f64)> =
+        series.points.iter().map(|point| panel.place(*point)).filter(is_drawn).collect();
+    let shade =
+        |i: usize| series.shades.get(i).map_or_else(|| colour(series), |share| rgb(along_scale(*share)));
+    match series.mark {
+        // Done after one look: a line would have no length.
+        Mark::Line if points.len() == 1 => {
+            let dot = Circle::new(points[0], 4 * FINE, colour(series).filled());
+            chart.draw_series([dot]).map_err(failed)?;
+        }
+        Mark::Line => {
+            chart.draw_series(LineSeries::new(points.clone(), stroke(series))).map_err(failed)?;
+        }
+        Mark::Dots => {
+            let size = if points.len() > 1000 { 2 * FINE } else { 3 * FINE };
+            let dot =
+                |(i, point): (usize, &(f64, f64))| Circle::new(*point, size, shade(i).mix(0.7).filled());
+            chart.draw_series(points.iter().enumerate().map(dot)).map_err(failed)?;
+        }
+        Mark::Bars => {
+            let bar = |(x, y): &(f64, f64)| {
+                Rectangle::new([(x - 0.38, 0.0), (x + 0.38, *y)], colour(series).mix(0.75).filled())
+            };
+            chart.draw_series(points.iter().map(bar)).map_err(failed)?;
+        }
+        Mark::SideBars => {
+            let bar = |(i, (x, y)): (usize, &(f64, f64))| {
+                Rectangle::new([(0.0, y - 0.36), (*x, y + 0.36)], shade(i).mix(0.85).filled())
+            };
+            chart.draw_series(points.iter().enumerate().map(bar)).map_err(failed)?;
+        }
+        Mark::Arrows => {
+            for tip in &points {
+                chart.draw_series(LineSeries::new([(0.0, 0.0), *tip], stroke(series))).map_err(failed)?;
+            }
+            let head = |tip: &(f64, f64)| Circle::new(*tip, 3 * FINE, colour(series).filled());
+            chart.draw_series(points.iter().map(head)).map_err(failed)?;
+        }
+        Mark::Cells { width, height } => {
+            let cell = |(i, (x, y)): (usize, &(f64, f64))| {
+                let corners = [(x - width / 2.0, y - height / 2.0), (x + width / 2.0, y + height / 2.0)];
+                Rectangle::new(corners, shade(i).filled())
+            };
+            chart.draw_series(points.iter().enumerate().map(cell)).map_err(failed)?;
+        }
+    }
+    let text = |(point, text): (&(f64, f64), &String)| {
+        // Beside the point, away from the middle.
+        let (offset, side) = if point.0 < 0.0 { (-6 * FINE, HPos::Right) } else { (6 * FINE, HPos::Left) };
+        let style = font(11).color(&RGBColor(40, 40, 40)).pos(Pos::new(side, VPos::Center));
+        EmptyElement::at(*point) + Text::new(shortened(text), (offset, 0), style)
+    };
+    chart.draw_series(points.iter().zip(&series.texts).map(text)).map_err(failed)?;
     Ok(())
 }
 
@@ -246,14 +327,14 @@ mod tests {
 
     fn line(label: &str, dash: Dash, points: Vec<(f64, f64)>) -> Series {
         let style = Style { colour: [18, 52, 86], dash };
-        Series { label: label.into(), style, mark: Mark::Line, points, band: None }
+        Series::new(label, style, Mark::Line, points)
     }
 
     fn drawn(series: Vec<Series>) -> String {
         let (x_scale, y_scale) = (Scale::Linear, Scale::Log);
         let text = |text: &str| text.to_owned();
         let (title, x_label, y_label) = (text("T"), text("x"), text("y"));
-        let panels = vec![Panel { title, x_label, y_label, x_scale, y_scale, series }];
+        let panels = vec![Panel { title, x_label, y_label, x_scale, y_scale, y_names: Vec::new(), series }];
         svg(&Figure { title: text("F"), note: None, panels, columns: 1 }).unwrap()
     }
 

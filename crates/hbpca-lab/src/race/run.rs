@@ -4,7 +4,10 @@ use std::ops::ControlFlow;
 
 use cpu_time::ThreadTime;
 use hbpca::operator::Covariance;
-use hbpca::{Batch, ColumnStatistics, Driver, Event, FitConfig, Limits, MomentumChoice, Outcome, RowMap};
+use hbpca::{
+    Batch, Block, ColumnStatistics, Driver, Event, FitConfig, Limits, MomentumChoice, Observer, Outcome,
+    RowMap,
+};
 use serde::{Deserialize, Serialize};
 
 use super::{Contender, Lambda2};
@@ -61,7 +64,7 @@ pub struct Look {
     pub passes: f64,
     /// Seconds since the start, by the run's clock.
     pub seconds: f64,
-    /// 1 − (wᵀu₁)².
+    /// 1 − (wᵀu₁)², or ‖(I − UUᵀ)W‖² where more than one component is sought.
     pub error: f64,
     /// The momentum's λ₂.
     pub lambda2: Option<f64>,
@@ -118,6 +121,7 @@ impl<'a> Track<'a> {
     fn execute(&self, spec: &RunSpec) -> Result<Run, LabError> {
         let matrix = &self.dataset.matrix;
         let mut config = FitConfig {
+            k: self.reference.k(),
             solver: spec.contender.solver,
             momentum: match spec.contender.lambda2 {
                 Lambda2::Adaptive => MomentumChoice::Adaptive,
@@ -133,29 +137,67 @@ impl<'a> Track<'a> {
         }
         let mut solver = config.solver(matrix.n_rows(), matrix.n_cols())?;
         let mut operator = Covariance::with_map(matrix, self.map.clone());
-        let begun = ThreadTime::now();
-        let mut seconds = Vec::new();
-        let mut time_and_stop_at_floor = |event: &Event<'_>| {
-            let Event::Looked { record, .. } = event else { return ControlFlow::Continue(()) };
-            seconds.push(match spec.clock {
-                Clock::Wall => record.seconds,
-                Clock::Processor => begun.elapsed().as_secs_f64(),
-            });
-            let at_floor = record.error.is_some_and(|error| error <= spec.floor);
-            if at_floor { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
+        let mut watch =
+            Watch { spec, reference: self.reference, begun: ThreadTime::now(), looks: Vec::new() };
         let limits = Limits { tol: 0.0, max_passes: spec.passes, ..Limits::default() };
-        let report = Driver::new(limits)
-            .reference(&self.reference.u1)
-            .observer(&mut time_and_stop_at_floor)
-            .run(&mut *solver, &mut operator)?;
-        let looks = report.history.iter().zip(seconds).map(|(record, seconds)| Look {
+        let driver = Driver::new(limits);
+        // The driver measures one component by itself.
+        let driver = if self.reference.k() == 1 { driver.reference(&self.reference.u1) } else { driver };
+        let report = driver.observer(&mut watch).run(&mut *solver, &mut operator)?;
+        let looks = watch.looks;
+        Ok(Run { seed: spec.seed, eta: spec.eta, outcome: report.outcome, looks })
+    }
+}
+
+/// Times every look, measures its error and stops at the floor.
+struct Watch<'a> {
+    spec: &'a RunSpec,
+    reference: &'a Reference,
+    begun: ThreadTime,
+    looks: Vec<Look>,
+}
+
+impl Observer for Watch<'_> {
+    fn notify(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        let Event::Looked { record, vectors, .. } = event else { return ControlFlow::Continue(()) };
+        let error = match vectors {
+            Some(vectors) if self.reference.k() > 1 => Some(self.beside(vectors)),
+            _ => record.error,
+        };
+        self.looks.push(Look {
             passes: record.passes,
-            seconds,
+            seconds: match self.spec.clock {
+                Clock::Wall => record.seconds,
+                Clock::Processor => self.begun.elapsed().as_secs_f64(),
+            },
             // An iterate that is no longer a number has lost everything.
-            error: record.error.filter(|error| error.is_finite()).map_or(1.0, |error| error.max(spec.floor)),
+            error: error.filter(|error| error.is_finite()).map_or(1.0, |error| error.max(self.spec.floor)),
             lambda2: record.lambda2,
         });
-        Ok(Run { seed: spec.seed, eta: spec.eta, outcome: report.outcome, looks: looks.collect() })
+        if error.is_some_and(|error| error <= self.spec.floor) {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn wants_iterates(&self) -> bool {
+        self.reference.k() > 1
+    }
+}
+
+impl Watch<'_> {
+    /// ‖(I − UUᵀ)W‖_F²: the sum of the squared sines of the angles between the spaces.
+    fn beside(&self, vectors: &Block) -> f64 {
+        let basis = || std::iter::once(&self.reference.u1).chain(&self.reference.further);
+        let mut sum = 0.0;
+        for c in 0..vectors.p().min(self.reference.k()) {
+            let mut rest = vectors.column(c);
+            for u in basis() {
+                let along: f64 = rest.iter().zip(u).map(|(w, u)| w * u).sum();
+                rest.iter_mut().zip(u).for_each(|(w, u)| *w -= along * u);
+            }
+            sum += rest.iter().map(|w| w * w).sum::<f64>();
+        }
+        sum
     }
 }

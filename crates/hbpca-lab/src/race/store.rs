@@ -24,6 +24,9 @@ struct Inputs<'a> {
     version: &'a str,
     data: &'a str,
     run: &'a RunSpec,
+    /// k, where it is not 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    k: Option<usize>,
 }
 
 impl RunStore {
@@ -35,7 +38,7 @@ impl RunStore {
 
     /// The run that `spec` describes: the one kept or, where there is none, a new one.
     pub fn obtain(&self, track: &Track<'_>, spec: &RunSpec) -> Result<Run, LabError> {
-        let path = self.path(&track.dataset.fingerprint, spec)?;
+        let path = self.path(&track.dataset.fingerprint, spec, track.reference.k())?;
         // A file that cannot be read as a run (cut off, edited) is made anew.
         if let Ok(text) = std::fs::read_to_string(&path)
             && let Ok(run) = serde_json::from_str(&text)
@@ -47,8 +50,9 @@ impl RunStore {
         Ok(run)
     }
 
-    fn path(&self, data: &str, run: &RunSpec) -> Result<PathBuf, LabError> {
-        let inputs = Inputs { format: FORMAT, version: env!("CARGO_PKG_VERSION"), data, run };
+    fn path(&self, data: &str, run: &RunSpec, k: usize) -> Result<PathBuf, LabError> {
+        let inputs =
+            Inputs { format: FORMAT, version: env!("CARGO_PKG_VERSION"), data, run, k: (k > 1).then_some(k) };
         Ok(self.folder.join(format!("{}.json", &hex(&Sha256::digest(to_json(&inputs)?))[..24])))
     }
 }

@@ -1,15 +1,17 @@
 //! Panels and heat maps as interactive charts of the plotly library.
 
+use plotly::color::Rgb;
 use plotly::common::{
-    ColorBar, ColorScale, ColorScaleElement, DashType, Fill, HoverInfo, Line, Marker, MarkerSymbol, Mode,
-    Title,
+    Anchor, ColorBar, ColorScale, ColorScaleElement, DashType, Fill, HoverInfo, Line, Marker, MarkerSymbol,
+    Mode, Orientation, Title,
 };
 use plotly::configuration::DisplayModeBar;
-use plotly::layout::{Axis, AxisType, HoverMode, Layout, Margin};
+use plotly::layout::{Axis, AxisType, HoverMode, Layout, Legend, Margin};
 use plotly::{Bar, Configuration, HeatMap as HeatTrace, Plot, Scatter};
 
 use crate::figure::chart::{Dash, HeatMap, Mark, Panel, Scale, Series};
 use crate::figure::heat_map::{position, shade};
+use crate::figure::palette::along_scale;
 use crate::figure::text::{power_of_ten, significant};
 
 const CLEAR: &str = "rgba(0,0,0,0)";
@@ -54,9 +56,24 @@ fn add_series(plot: &mut Plot, panel: &Panel, series: &Series) {
             plot.add_trace(bars.legend_group(&series.label));
         }
         Mark::Dots => {
-            let dots = Scatter::new(x, y).name(&series.label).mode(Mode::Markers).marker(marker.opacity(0.6));
-            plot.add_trace(dots.legend_group(&series.label).hover_template(hover));
+            let marker = marker.opacity(0.7);
+            let marker = if series.shades.is_empty() { marker } else { marker.color_array(colours(series)) };
+            let dots = Scatter::new(x, y).name(&series.label).mode(Mode::Markers).marker(marker);
+            let dots = dots.legend_group(&series.label);
+            plot.add_trace(match series.texts.as_slice() {
+                [] => dots.hover_template(hover),
+                texts => {
+                    dots.text_array(texts.to_vec()).hover_template(format!("%{{text}}<br>{hover}").as_str())
+                }
+            });
         }
+        Mark::SideBars => {
+            let marker = if series.shades.is_empty() { marker } else { marker.color_array(colours(series)) };
+            let bars = Bar::new(x, y).orientation(Orientation::Horizontal).name(&series.label).marker(marker);
+            plot.add_trace(bars.text_array(series.texts.clone()).hover_template("%{x:.4~g}<extra></extra>"));
+        }
+        Mark::Arrows => add_arrows(plot, series),
+        Mark::Cells { .. } => add_cells(plot, series),
         Mark::Line => {
             let dash = match series.style.dash {
                 Dash::Solid => DashType::Solid,
@@ -71,6 +88,59 @@ fn add_series(plot: &mut Plot, panel: &Panel, series: &Series) {
     }
 }
 
+/// Lines from the origin, each with its text at the tip; a gap follows every line.
+fn add_arrows(plot: &mut Plot, series: &Series) {
+    let line = |pick: fn(&(f64, f64)) -> f64| {
+        series.points.iter().flat_map(|tip| [Some(0.0), Some(pick(tip)), None]).collect::<Vec<Option<f64>>>()
+    };
+    let texts = series.texts.iter().flat_map(|text| [String::new(), text.clone(), String::new()]).collect();
+    let arrows = Scatter::new(line(|tip| tip.0), line(|tip| tip.1))
+        .name(&series.label)
+        .mode(Mode::LinesText)
+        .line(Line::new().color(series.style.hex()).width(2.0))
+        .text_array(texts)
+        .hover_template("%{text}<extra></extra>");
+    plot.add_trace(arrows.legend_group(&series.label));
+}
+
+/// Cells as a heat map without a bar of colours: the note of the figure tells what they count.
+fn add_cells(plot: &mut Plot, series: &Series) {
+    let positions = |pick: fn(&(f64, f64)) -> f64| {
+        let mut all: Vec<f64> = series.points.iter().map(pick).collect();
+        all.sort_by(f64::total_cmp);
+        all.dedup();
+        all
+    };
+    let (x, y) = (positions(|p| p.0), positions(|p| p.1));
+    let mut shades = vec![vec![None; x.len()]; y.len()];
+    let mut words = vec![vec![String::new(); x.len()]; y.len()];
+    for (i, point) in series.points.iter().enumerate() {
+        let at = |all: &[f64], value: f64| all.partition_point(|a| *a < value);
+        let (row, column) = (at(&y, point.1), at(&x, point.0));
+        shades[row][column] = series.shades.get(i).copied();
+        words[row][column] = series.texts.get(i).cloned().unwrap_or_default();
+    }
+    let anchor = |i: u8| {
+        let [r, g, b] = along_scale(f64::from(i) / 8.0);
+        ColorScaleElement(f64::from(i) / 8.0, format!("rgb({r},{g},{b})"))
+    };
+    let cells = HeatTrace::new(x, y, shades)
+        .name(&series.label)
+        .color_scale(ColorScale::Vector((0..=8).map(anchor).collect()))
+        .show_scale(false)
+        .text_matrix(words)
+        .hover_template("%{text}<extra></extra>");
+    plot.add_trace(cells);
+}
+
+fn colours(series: &Series) -> Vec<Rgb> {
+    let colour = |share: &f64| {
+        let [r, g, b] = along_scale(*share);
+        Rgb::new(r, g, b)
+    };
+    series.shades.iter().map(colour).collect()
+}
+
 fn axis(label: &str, scale: Scale) -> Axis {
     let axis = Axis::new().title(Title::with_text(label)).auto_margin(true).zero_line(false);
     match scale {
@@ -83,8 +153,20 @@ fn layout(panel: &Panel) -> Layout {
     let y = axis(&panel.y_label, panel.y_scale);
     // Errors span fifteen powers of ten: a label every third is enough.
     let y = if panel.y_scale == Scale::Log { y.dtick(3.0) } else { y };
+    // Names instead of numbers.
+    let y = if panel.y_names.is_empty() {
+        y
+    } else {
+        let positions = (1..=panel.y_names.len()).map(|i| i as f64).collect();
+        y.tick_values(positions).tick_text(panel.y_names.clone())
+    };
+    let labels = panel.series.iter().filter(|series| !series.label.is_empty()).count();
+    // Races have switches of their own.
+    let has_legend = labels > 1 && panel.series.iter().all(|series| series.band.is_none());
+    let above = Legend::new().orientation(Orientation::Horizontal).y(1.02).y_anchor(Anchor::Bottom);
     Layout::new()
-        .show_legend(false)
+        .show_legend(has_legend)
+        .legend(above)
         .hover_mode(HoverMode::Closest)
         .margin(Margin::new().left(64).right(12).top(12).bottom(48))
         .paper_background_color(CLEAR)
@@ -94,7 +176,7 @@ fn layout(panel: &Panel) -> Layout {
 }
 
 fn configuration() -> Configuration {
-    Configuration::new().responsive(true).display_logo(false).display_mode_bar(DisplayModeBar::Hover)
+    Configuration::new().responsive(true).display_logo(false).display_mode_bar(DisplayModeBar::False)
 }
 
 /// A heat map as the JSON of a chart, the marks as rings.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::charts::{heat_map_json, panel_json};
 use crate::figure::chart::{HeatMap, Panel};
 use crate::figure::palette::style_of;
-use crate::figure::races::{Abscissa, Field, race_panel};
+use crate::figure::races::{Abscissa, Field, error_in_symbols, race_panel};
 use crate::findings::{Claim, Table, Verdict, passes_text};
 use crate::race::Race;
 
@@ -129,7 +129,10 @@ pub fn claim_views(claims: Vec<Claim>) -> (Vec<ClaimView>, Vec<Count>) {
 pub fn race_group(name: &str, title: &str, races: &[Race]) -> Group {
     let chart = |race: &Race| ChartView {
         id: format!("{name}-{}", race.dataset),
-        title: format!("{} (λ₂/λ₁ = {:.4})", race.title, race.reference.ratio()),
+        title: match race.reference.k() {
+            1 => format!("{} (λ₂/λ₁ = {:.4})", race.title, race.reference.ratio()),
+            k => format!("{}, {k} components", race.title),
+        },
         description: describe(race),
         passes: panel_json(&race_panel(race, Abscissa::Passes, Field::Extended)),
         seconds: Some(panel_json(&race_panel(race, Abscissa::Seconds, Field::Extended))),
@@ -137,9 +140,10 @@ pub fn race_group(name: &str, title: &str, races: &[Race]) -> Group {
     let caption = races.first().map_or_else(String::new, |race| {
         let seeds = race.lanes.first().map_or(0, |lane| lane.runs.len());
         format!(
-            "Error gap 1 − (w̃ᵀu₁)² of the outer iterates; m = {}; lines are means of log₁₀ over {seeds} seeds, bands one \
+            "Error gap {} of the outer iterates; m = {}; lines are means of log₁₀ over {seeds} seeds, bands one \
              standard deviation of log₁₀ to either side. Seconds are {}. Untick a solver above to hide it; drag to zoom, \
              double-click to zoom out; with the keyboard: + and − zoom, arrows move, 0 goes back.",
+            error_in_symbols(race),
             race.epoch,
             race.clock.words()
         )

@@ -17,7 +17,7 @@ enum Command {
 fn run(words: &[&str]) -> Result<String, LabError> {
     match Command::try_parse_from(std::iter::once(&"hbpca").chain(words)).unwrap() {
         Command::Compare(args) => args.run(),
-        Command::Plot(args) => args.run(|_| Err(LabError::Usage("no model".into()))).map(|()| String::new()),
+        Command::Plot(args) => args.run().map(|()| String::new()),
     }
 }
 
@@ -49,6 +49,33 @@ fn a_race_ends_with_advice_and_a_report() {
     let report = fs::read_to_string(path("report.html")).unwrap();
     assert!(report.contains("Which solver for mine.csv?") && report.contains("report-files&#x2f;race.csv"));
     assert!(fs::metadata(folder.path().join("report-files/race.png")).unwrap().len() > 0);
+}
+
+#[test]
+fn a_race_for_several_components_has_only_solvers_that_find_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(path("mine.csv"), generated_csv(400, 12, 0.8)).unwrap();
+    let (data, report) = (path("mine.csv"), path("r.html"));
+    let words = ["compare", &data, "-k", "3", "--seeds", "1", "--passes", "20", "-q", "-o", &report];
+    let advice = run(&words).unwrap();
+    assert!(advice.contains("-k 3 --solver "), "{advice}");
+    assert!(["covariance", "krylov", "anchored"].iter().any(|name| advice.contains(name)), "{advice}");
+    assert!(
+        !["power", "oja", "vr-"].iter().any(|name| advice.contains(&format!("--solver {name}"))),
+        "{advice}"
+    );
+    // Everything that was written is named.
+    let written = fs::read_dir(folder.path().join("r-files")).unwrap();
+    for name in written.map(|entry| entry.unwrap().file_name().into_string().unwrap()) {
+        let is_named = advice.contains(&name) || name.starts_with("mine-csv-");
+        assert!(is_named, "{name} is not in: {advice}");
+    }
+    let page = fs::read_to_string(&report).unwrap();
+    assert!(page.contains("‖(I − UUᵀ)W̃‖²") && page.contains("3 components") && !page.contains("Power+M"));
+    let refused = run(&[&words[..], &["--solvers", "krylov,oja"]].concat()).unwrap_err().to_string();
+    assert!(refused.starts_with("-k 3: oja finds one component only"), "{refused}");
+    assert!(run(&[&words[..], &["--study"]].concat()).unwrap_err().to_string().contains("--study"));
 }
 
 #[test]

@@ -41,6 +41,7 @@ fn race(experiment: &str, batch: usize, factors: &[(&str, f64)]) -> Race {
             relative_rounding: 1e-15,
             variance_of_one_row: 10.0,
             u1: vec![1.0, 0.0, 0.0],
+            further: Vec::new(),
         },
         batch,
         epoch: 1000 / batch,

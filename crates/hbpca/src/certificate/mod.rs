@@ -24,6 +24,8 @@ pub use check::check;
 pub(crate) use check::rest_of;
 pub(crate) use locking::{LockRule, Prospect};
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
 use crate::linalg::{column_dots, gram};
@@ -398,6 +400,27 @@ impl Certificate {
         // The trace itself rounds like an image of all rows.
         let rounding = 2.0 * self.image_rounding + (4 * rank) as f64 * f64::EPSILON * total_variance;
         total_variance - at_most - rounding > rank.saturating_sub(k) as f64 * last.max(0.0)
+    }
+}
+
+impl Certificate {
+    /// How many components explain a share of the total variance: the fewest that may, and the fewest that do for sure. Orthonormal vectors give Σθᵢ ≤ Σλᵢ
+    /// (Ky Fan), rounding apart, and leading ones Σλᵢ ≤ Σ(θᵢ + ρᵢ). One more than there are stands for more than these.
+    pub fn components_for_share(&self, share: f64, total_variance: f64) -> RangeInclusive<usize> {
+        // The trace rounds like an image of all rows.
+        let room = self.image_rounding;
+        let wanted = share * total_variance;
+        let first = |reaches: &dyn Fn(f64, usize) -> f64, wanted: f64| {
+            let mut sum = 0.0;
+            let reached = (0..self.eigenvalues.len()).position(|i| {
+                sum = reaches(sum, i);
+                sum >= wanted
+            });
+            reached.unwrap_or(self.eigenvalues.len()) + 1
+        };
+        let may = first(&|sum, i| sum + self.eigenvalues[i] + self.residuals[i], wanted - room);
+        let surely = first(&|sum, i| sum + self.eigenvalues[i] - self.rounding(i), wanted + room);
+        may..=surely
     }
 }
 

@@ -36,6 +36,30 @@ impl Certificate {
         }
     }
 
+    /// The bound on the angle of component i, or the components that it is determined with.
+    pub fn angle_in_words(&self, i: usize) -> String {
+        let bound = |angle: f64| if angle == 0.0 { "0".to_owned() } else { format!("{angle:.1e}") };
+        match (self.status.get(i), self.angle_bounds[i], self.cluster_of(i)) {
+            (Some(Status::NoVariance), ..) => "none".into(),
+            (_, Some(angle), _) => bound(angle),
+            (_, None, Some(Cluster(first, last, angle))) => {
+                let bound = angle.map_or_else(|| "unknown".into(), bound);
+                format!("{bound} with {}–{}", first + 1, last + 1)
+            }
+            (_, None, None) => "unknown".into(),
+        }
+    }
+
+    /// What became of component i, where it did not converge.
+    pub fn status_in_words(&self, i: usize) -> &'static str {
+        match self.status.get(i) {
+            Some(Status::NoVariance) => "no variance to rounding",
+            Some(Status::Stagnated) => "stagnated",
+            Some(Status::Open) => "not converged",
+            _ => "",
+        }
+    }
+
     fn write_angles(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let with_variance = |i: &usize| self.status.get(*i) != Some(&Status::NoVariance);
         let angles = || (0..self.angle_bounds.len()).filter(with_variance).map(|i| self.angle_bounds[i]);

@@ -6,7 +6,7 @@ use crate::matrix::Matrix;
 use crate::{CancelToken, Error, ordered};
 
 /// What is stored of a column of compressed rows, side by side: an entry finds all of it in one cache line. Sums are relative to
-/// the first entry, for the reason that those of dense rows are relative to a row.
+/// an entry that outweighs all before it, for the reason that those of dense rows are relative to a row.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Entries {
     pivot: f64,
@@ -22,6 +22,8 @@ impl Entries {
     pub(super) fn add(&mut self, w: f64, value: f64) {
         if self.weight == 0.0 {
             (self.pivot, self.min, self.max) = (value, value, value);
+        } else if w > self.weight {
+            self.move_pivot(value);
         }
         let deviation = value - self.pivot;
         self.weight += w;
@@ -29,6 +31,15 @@ impl Entries {
         self.squares += w * deviation * deviation;
         // min and max pass over NaN; the sums do not.
         (self.min, self.max) = (self.min.min(value), self.max.max(value));
+    }
+
+    /// Makes sums relative to `value`: Σw(x − q) = Σw(x − p) − WΔ and Σw(x − q)² = Σw(x − p)² − 2ΔΣw(x − p) + WΔ², with Δ = q − p.
+    #[cold]
+    fn move_pivot(&mut self, value: f64) {
+        let delta = value - self.pivot;
+        self.squares += delta * (self.weight * delta - 2.0 * self.sum);
+        self.sum -= self.weight * delta;
+        self.pivot = value;
     }
 
     /// Mean, squared deviations, minimum and maximum of the entries and the zeros that are not stored, among rows of the
@@ -82,8 +93,8 @@ pub(crate) fn weight_and_moment(
         |_, (weight, sum)| total = (total.0 + *weight, total.1 + *sum),
     );
     cancel.go_on()?;
-    if !total.1.is_finite() {
-        // A row of weight zero may hold anything: the statistics pass over it, and so must this.
+    if !(total.1.is_finite() && total.1 >= total.0 * f64::MIN_POSITIVE) {
+        // A row of weight zero may hold anything: the statistics pass over it, and so must this. They also refuse what underflows.
         let statistics = ColumnStatistics::gather(matrix, weights, cancel)?;
         let squares = statistics.mean().iter().zip(statistics.variance()).map(|(mean, v)| mean * mean + v);
         return Ok((statistics.weight(), squares.sum()));

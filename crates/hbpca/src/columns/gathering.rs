@@ -45,6 +45,7 @@ impl GatheredStatistics {
         total.move_by(pivot.as_deref().unwrap_or_default());
         total.settle_constant_columns();
         total.refuse_overflow()?;
+        total.refuse_underflow()?;
         Ok(total)
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ColumnStatistics;
+use crate::rounding::rounding_of_sum;
 
 /// What is subtracted from every row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,8 +98,30 @@ impl Preprocessing {
             let shifted = shift.as_ref().map_or(0.0, |s| s[j] * s[j]);
             uncentred += (variance[j] + mean * mean + shifted) * inverse_square;
         }
-        RowMap { shift, scale, total_variance, uncentred }
+        let blur = if self.centering == Centering::Mean {
+            blur(statistics, &variance, scale.as_deref())
+        } else {
+            0.0
+        };
+        RowMap { shift, scale, total_variance, uncentred, blur }
     }
+}
+
+/// A bound on ‖D⁻¹δ‖², δ = μ − fl(μ). A mean is a sum of n deviations from a row, σ in size but for the distance of that row, which is √n·σ at most
+/// and no more than the range; and it is rounded itself. Columns that do not vary have exact means.
+fn blur(statistics: &ColumnStatistics, variance: &[f64], scale: Option<&[f64]>) -> f64 {
+    let n = statistics.n_rows();
+    let relative = rounding_of_sum(ColumnStatistics::additions(n));
+    let (mean, unit) = (statistics.mean(), f64::EPSILON / 2.0);
+    (0..mean.len())
+        .filter(|&j| variance[j] > 0.0)
+        .map(|j| {
+            let sigma = variance[j].sqrt();
+            let pivot = ((n as f64).sqrt() * sigma).min(statistics.max()[j] - statistics.min()[j]);
+            let off = unit * mean[j].abs() + relative * (sigma + pivot);
+            (off * scale.map_or(1.0, |scale| 1.0 / scale[j])).powi(2)
+        })
+        .sum()
 }
 
 /// The map x ↦ D⁻¹(x − μ) with μ = [`shift`](Self::shift) and D = diag([`scale`](Self::scale)).
@@ -108,12 +131,13 @@ pub struct RowMap {
     scale: Option<Vec<f64>>,
     total_variance: f64,
     uncentred: f64,
+    blur: f64,
 }
 
 impl RowMap {
     /// Rows as they are, whose ‖x‖² have the given mean.
     pub(crate) fn of_rows_as_they_are(moment: f64) -> Self {
-        Self { shift: None, scale: None, total_variance: moment, uncentred: moment }
+        Self { shift: None, scale: None, total_variance: moment, uncentred: moment, blur: 0.0 }
     }
 
     /// μ, or nothing where nothing is subtracted.
@@ -134,6 +158,26 @@ impl RowMap {
     /// Trace of C = (1/n)Σaaᵀ, exact up to rounding: the sum of all its eigenvalues.
     pub fn total_variance(&self) -> f64 {
         self.total_variance
+    }
+
+    /// What rounding the means adds: rows about fl(μ) have the covariance C + D⁻¹δ(D⁻¹δ)ᵀ, δ = μ − fl(μ), and this bounds the second term.
+    pub(crate) fn blur(&self) -> f64 {
+        self.blur
+    }
+
+    /// How far C is from that of rows before they were rounded to single precision. With prepared rows A and their errors E, ‖E‖² ≤ u²Σ‖D⁻¹x‖²,
+    /// ‖(A + E)ᵀ(A + E) − AᵀA‖ ≤ 2‖A‖‖E‖ + ‖E‖². Each column's scale, too, is off, by h of itself at most, which moves C by (2h + h²)tr C.
+    pub(crate) fn moved_by_narrowing(&self, statistics: Option<&ColumnStatistics>) -> f64 {
+        let unit = f64::from(f32::EPSILON) / 2.0;
+        let e = unit * unit * self.uncentred;
+        let largest = |s: &ColumnStatistics, j: usize| s.max()[j].max(-s.min()[j]) * self.inverse_scale(j);
+        let h = match statistics {
+            Some(s) if self.scale.is_some() => {
+                (0..s.n_cols()).map(|j| 2.0 * unit * largest(s, j)).fold(0.0, f64::max)
+            }
+            _ => 0.0,
+        };
+        2.0 * (self.total_variance * e).sqrt() + e + h * (2.0 + h) * self.total_variance
     }
 
     /// Columns, in ascending order, that hold nothing but μ in the rows that `statistics` are of: where a row has any weight they are

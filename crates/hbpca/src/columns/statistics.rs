@@ -9,12 +9,15 @@
 //! ```
 //!
 //! Rounded means would leave δ an error of u·|mean|, and M₂ one of u·|mean|/σ relative to itself. Dense rows are therefore
-//! summarised relative to one of them: no row is further than √w·σ from the mean.
+//! summarised relative to one of them, of the largest weight: it is no further than √n·σ from the mean.
 
 use super::entries::Entries;
 use crate::kernels::Stored;
 use crate::matrix::{Csr, Dense, Matrix, each_matrix};
 use crate::{Archive, CancelToken, Error, kernels, ordered};
+
+/// Dense rows summarised together: they stay in cache between the sum and the squares.
+const RUN: usize = 32;
 
 /// Weighted mean, spread and range of each column.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,13 +50,13 @@ impl ColumnStatistics {
         if let Some(weights) = weights {
             check_weights(matrix.n_rows(), weights)?;
         }
-        let counted = weights.and_then(|weights| weights.iter().position(|w| *w > 0.0)).unwrap_or(0);
-        let pivot = Self::pivot_at(matrix, counted);
+        let pivot = Self::pivot_at(matrix, weights.map_or(0, heaviest));
         let mut statistics = Self::relative_to(&pivot, matrix, weights, cancel);
         statistics.move_by(&pivot);
         cancel.go_on()?;
         statistics.settle_constant_columns();
         statistics.refuse_not_finite(matrix)?;
+        statistics.refuse_underflow()?;
         Ok(statistics)
     }
 
@@ -86,6 +89,12 @@ impl ColumnStatistics {
         self.mean.iter_mut().zip(pivot).for_each(|(mean, pivot)| *mean += pivot);
     }
 
+    /// Additions, one after the other, behind the mean of n rows at most: runs, runs in a chunk, chunks. Compressed rows of a column are added one
+    /// by one; the rounding of their means is small beside that of their products.
+    pub(super) fn additions(n: usize) -> usize {
+        RUN + n / RUN + ordered::MOST_CHUNKS
+    }
+
     fn of_dense<T: Stored>(
         x: &Dense<'_, T>,
         pivot: &[f64],
@@ -94,8 +103,6 @@ impl ColumnStatistics {
     ) -> Self {
         let (n, d) = (x.n_rows(), x.n_cols());
         Self::over_chunks(n, d, ordered::n_chunks(x.nnz(), d), |rows, partial| {
-            // Short runs stay in cache between the sum and the squares.
-            const RUN: usize = 32;
             let mut run = Self::empty(d);
             let (from, to) = (rows.start, rows.end);
             for start in (from..to).step_by(RUN) {
@@ -245,6 +252,16 @@ impl ColumnStatistics {
         Err(Error::Overflow { column, magnitude: magnitude(column) })
     }
 
+    /// Refuses columns that vary, but whose squared deviations have lost digits: numbers below 2⁻¹⁰²² have fewer, and are off by up to 2⁻¹⁰⁷⁵ each.
+    pub(super) fn refuse_underflow(&self) -> Result<(), Error> {
+        let least = self.weight * f64::MIN_POSITIVE;
+        let vanishes = |j: &usize| self.min[*j] < self.max[*j] && self.squares[*j] < least;
+        match (0..self.n_cols()).find(vanishes) {
+            Some(column) => Err(Error::Underflow { column, range: self.max[column] - self.min[column] }),
+            None => Ok(()),
+        }
+    }
+
     /// n.
     pub fn n_rows(&self) -> usize {
         self.n_rows
@@ -343,6 +360,11 @@ impl ColumnStatistics {
             max: column(3),
         }
     }
+}
+
+/// The first row of the largest weight.
+fn heaviest(weights: &[f64]) -> usize {
+    (0..weights.len()).fold(0, |best, l| if weights[l] > weights[best] { l } else { best })
 }
 
 /// Refuses weights that are missing, negative, not finite or all zero.

@@ -211,7 +211,7 @@ impl<T: Stored, A: Arithmetic> Kernel<A> for Chunk<'_, T, A> {
                 unsafe { block.add_to::<L>(&turns[..together::<L>().min(panels.n - i)]) };
             }
             in_sum += block.len;
-            // What was added up in single precision so far goes to f64.
+            // What was added up so far goes to the sum of all, in f64.
             if next.len == 0 || in_sum + next.len > A::ROWS_IN_SUM {
                 for (packed, y) in packed_y.chunks_exact_mut(L::N).zip(y.chunks_exact_mut(L::N)) {
                     // SAFETY: both are a register long.

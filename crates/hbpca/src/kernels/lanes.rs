@@ -96,7 +96,7 @@ pub trait Kernel<A: Stored> {
 
 /// Numbers that kernels compute with.
 pub(crate) trait Arithmetic: Stored {
-    /// Rows whose sum may be gathered in this arithmetic before it is added up in f64.
+    /// Rows whose sum is gathered in this arithmetic before it is added up in f64.
     const ROWS_IN_SUM: usize;
 
     /// Runs `kernel` with the instructions of `level`.
@@ -126,7 +126,7 @@ macro_rules! run_at {
 }
 
 impl Arithmetic for f64 {
-    const ROWS_IN_SUM: usize = usize::MAX;
+    const ROWS_IN_SUM: usize = super::ROWS_IN_SUM;
 
     fn run<K: Kernel<Self>>(level: Level, kernel: K) -> K::Output {
         run_at!(level, kernel, Baseline, Wide, Avx2, Avx512)
@@ -134,7 +134,7 @@ impl Arithmetic for f64 {
 }
 
 impl Arithmetic for f32 {
-    const ROWS_IN_SUM: usize = 384;
+    const ROWS_IN_SUM: usize = super::ROWS_IN_SINGLE_SUM;
 
     fn run<K: Kernel<Self>>(level: Level, kernel: K) -> K::Output {
         run_at!(level, kernel, BaselineSingle, WideSingle, Avx2Single, Avx512Single)

@@ -86,6 +86,9 @@ pub enum Matrix<'a> {
     CsrF64(Csr<'a, f64>),
 }
 
+/// Numbers up to this have squares, and sums of many of them, in the range of f64.
+const LARGEST_SQUARED: f64 = 1e140;
+
 /// Runs the same expression on whichever matrix is inside.
 macro_rules! each_matrix {
     ($matrix:expr, $x:ident => $body:expr) => {
@@ -143,6 +146,18 @@ impl Matrix<'_> {
             Self::CsrF32(x) => x.select_rows(rows).into(),
             Self::CsrF64(x) => x.select_rows(rows).into(),
         }
+    }
+
+    /// The rows of positive weight, where one of weight zero holds numbers that no product survives: NaN, infinities, or what overflows when squared.
+    pub(crate) fn rows_that_count(&self, weights: &[f64]) -> Option<Vec<usize>> {
+        let spoils = |l: usize| {
+            let mut spoils = false;
+            self.for_each_in_row(l, |_, x| spoils |= !(x.abs() <= LARGEST_SQUARED));
+            spoils
+        };
+        let some =
+            weights.len() == self.n_rows() && (0..weights.len()).any(|l| weights[l] == 0.0 && spoils(l));
+        some.then(|| (0..weights.len()).filter(|&l| weights[l] > 0.0).collect())
     }
 
     /// Calls `entry(column, value)` for every stored entry of a row.

@@ -1,12 +1,14 @@
 //! The result: components, variances, and the maps between data and scores.
 
 mod dimension;
+mod distances;
 mod likelihood;
 mod null;
 mod projection;
 mod transform;
 
 pub use dimension::most_likely_dimension;
+pub use distances::Distances;
 pub use likelihood::ProbabilisticPca;
 pub use projection::Projection;
 pub use transform::Whitening;
@@ -24,6 +26,7 @@ pub struct Model {
     summary: Summary,
     shift: Option<Vec<f64>>,
     scale: Option<Vec<f64>>,
+    feature_names: Option<Vec<String>>,
 }
 
 /// The numbers of a model besides its vectors.
@@ -86,7 +89,17 @@ impl Model {
             return Err(Error::shape("residuals of the components", k, summary.residuals.len()));
         }
         projection::check_columns(d, shift.as_deref(), scale.as_deref())?;
-        Ok(Self { components, summary, shift, scale })
+        Ok(Self { components, summary, shift, scale, feature_names: None })
+    }
+
+    /// The same model, whose features have these names; refuses another number of them.
+    pub fn with_feature_names(self, names: Option<Vec<String>>) -> Result<Self, Error> {
+        match names {
+            Some(names) if names.len() != self.summary.d => {
+                Err(Error::shape("names of the columns", self.summary.d, names.len()))
+            }
+            feature_names => Ok(Self { feature_names, ..self }),
+        }
     }
 
     /// k, the number of components.
@@ -97,6 +110,11 @@ impl Model {
     /// d, the number of features.
     pub fn n_features(&self) -> usize {
         self.summary.d
+    }
+
+    /// The names of the features, in the order of the columns, where the data had them.
+    pub fn feature_names(&self) -> Option<&[String]> {
+        self.feature_names.as_deref()
     }
 
     /// All components, k×d, row-major.
@@ -295,6 +313,19 @@ mod tests {
         assert!((model.eigenvalues()[0] - 25.0).abs() < 1e-13);
         assert_eq!((model.explained_variance(), model.noise_variance()), (vec![0.0], 0.0));
         assert!((model.singular_values()[0] - 5.0).abs() < 1e-14);
+    }
+
+    #[test]
+    fn features_have_names_or_none_and_as_many_as_there_are() {
+        let model = model(5, &[8.0], 20.0, 2);
+        assert_eq!(model.feature_names(), None);
+        let names = ["a", "b"].map(String::from).to_vec();
+        let named = model.clone().with_feature_names(Some(names.clone())).unwrap();
+        assert_eq!(named.feature_names(), Some(&names[..]));
+        assert_ne!(named, model);
+        assert_eq!(named.with_feature_names(None).unwrap(), model);
+        let error = model.with_feature_names(Some(vec!["a".into()])).unwrap_err();
+        assert_eq!(error.to_string(), "names of the columns: 1 given where 2 are needed");
     }
 
     #[test]

@@ -10,7 +10,7 @@
 use super::forming::form::{form, form_in_single};
 use super::forming::row_spectrum;
 use super::products::row_gram::RowGramWork;
-use super::products::sum::{Operand, OperandRoom, Prepared, Scratch};
+use super::products::sum::{CHUNKS_IN_SINGLE, Operand, OperandRoom, Prepared, Scratch};
 use super::{
     Capabilities, CovarianceOperator, ExplicitCovariance, ExplicitRowGram, Precision, PrecisionChoice,
     Product, Products, RowGram, RowSpectrum, Rows, Shape, reshape,
@@ -19,7 +19,7 @@ use crate::columns::{ColumnStatistics, Preprocessing, RowMap, check_weights};
 use crate::kernels;
 use crate::matrix::Matrix;
 use crate::rounding::{RoundingBound, SINGLE, rounding_of_sum};
-use crate::{Block, CancelToken, Error, ordered};
+use crate::{Block, CancelToken, Error};
 
 /// The covariance of the rows of a matrix, centred and scaled implicitly.
 ///
@@ -47,6 +47,10 @@ pub struct Covariance<'m> {
     scratch: Scratch,
     row_gram: RowGramWork,
     precision: PrecisionChoice,
+    /// Additions behind a number of an image, in double and in single precision.
+    additions: [usize; 2],
+    /// How far C is from that of the data, whatever the arithmetic.
+    narrowing: f64,
 }
 
 impl<'m> Covariance<'m> {
@@ -69,19 +73,30 @@ impl<'m> Covariance<'m> {
 
     /// The operator for a map of rows found elsewhere (by another pass, or on other machines).
     pub fn with_map(matrix: &'m Matrix<'m>, map: RowMap) -> Self {
-        let (room, scratch) = (OperandRoom::default(), Scratch::default());
-        let cancel = CancelToken::default();
-        Self {
+        let mut operator = Self {
             matrix,
             map,
             vanishing: Vec::new(),
             weights: None,
-            cancel,
-            room,
-            scratch,
+            cancel: CancelToken::default(),
+            room: OperandRoom::default(),
+            scratch: Scratch::default(),
             row_gram: RowGramWork::default(),
             precision: PrecisionChoice::Auto,
-        }
+            additions: [0; 2],
+            narrowing: 0.0,
+        };
+        let prepared = operator.prepared();
+        let n_chunks = prepared.n_chunks(matrix.n_rows());
+        operator.additions = [1, CHUNKS_IN_SINGLE].map(|more| prepared.additions(more * n_chunks));
+        operator
+    }
+
+    /// The same where rows were rounded before: C is off by at most `bound`, which every image counts.
+    #[must_use]
+    pub fn narrowed_by(mut self, bound: f64) -> Self {
+        self.narrowing = bound;
+        self
     }
 
     /// The same, knowing that the statistics are those of its rows (and weights): columns that vanish are left out of C then.
@@ -147,11 +162,10 @@ impl<'m> Covariance<'m> {
 
     /// How far images in double precision are off.
     pub fn rounding(&self) -> RoundingBound {
-        let (n, d) = (self.matrix.n_rows(), self.matrix.n_cols());
-        let trace = self.map.total_variance();
-        let moment = if self.matrix.is_sparse() { self.map.uncentred_moment() } else { trace };
-        let n_chunks = ordered::n_chunks(self.matrix.nnz(), d);
-        RoundingBound::of_sums(rounding_of_sum(d) + rounding_of_sum(n / n_chunks + n_chunks), moment)
+        let moment =
+            if self.matrix.is_sparse() { self.map.uncentred_moment() } else { self.map.total_variance() };
+        RoundingBound::of_sums(rounding_of_sum(self.additions[0]), moment)
+            .plus(self.map.blur() + self.narrowing)
     }
 
     /// How far images in single precision are off, where there are such products.
@@ -159,10 +173,10 @@ impl<'m> Covariance<'m> {
         let (n, d) = (self.matrix.n_rows(), self.matrix.n_cols());
         let bound = match self.matrix {
             Matrix::DenseF32(_) => single_rounding(&self.map, n, d),
-            Matrix::CsrF32(_) => single_rounding_of_compressed(&self.map, n, d),
+            Matrix::CsrF32(_) => single_rounding_of_compressed(&self.map, n, self.additions[1]),
             _ => None,
         };
-        bound.map(RoundingBound::new)
+        bound.map(|bound| RoundingBound::new(bound).plus(self.map.blur() + self.narrowing))
     }
 }
 
@@ -229,7 +243,7 @@ impl ExplicitCovariance for Covariance<'_> {
         let single = self.precision.resolve(precision) == Precision::Single;
         let rounding = if single { form_in_single(&self.prepared(), c) } else { form(&self.prepared(), c) };
         self.cancel.go_on()?;
-        Ok(rounding.map_or_else(|| self.rounding(), RoundingBound::new))
+        Ok(RoundingBound::new(rounding).plus(self.map.blur() + self.narrowing))
     }
 }
 
@@ -271,7 +285,7 @@ impl ExplicitRowGram for Covariance<'_> {
 /// The rounding of products with dense f32 rows in single precision, which they have unless rounding the means would move them
 /// visibly: with δ = D⁻¹(μ − fl(μ)), the rows' covariance about fl(μ) is C + δδᵀ.
 ///
-/// A dot of d products in at least eight partial sums errs by ρ‖a‖ for a unit vector, ρ ≈ 8u√(d/8), and so do sums of
+/// A dot of d products in at least eight partial sums errs by ρ‖a‖ for a unit vector, ρ ≈ ud/8, and so do sums of
 /// a few hundred rows; Σaδt/n is then at most ρ·√(λ₁·tr C) ≤ ρ·tr C long, however the rows' errors conspire. Where means are taken out
 /// after the products, rows are as long as they were before.
 pub(in crate::operator) fn single_rounding(map: &RowMap, n: usize, d: usize) -> Option<f64> {
@@ -281,16 +295,16 @@ pub(in crate::operator) fn single_rounding(map: &RowMap, n: usize, d: usize) -> 
     });
     let trace = map.total_variance();
     let moment = if map.is_nearly_centred() { map.uncentred_moment() } else { trace };
-    let terms = d.div_ceil(8) + 8 + kernels::SINGLE_ROWS;
+    let terms = kernels::additions_in_dot(d, kernels::SINGLE_LANES) + kernels::ROWS_IN_SINGLE_SUM.min(n);
     (moved <= 1e-8 * trace && fits_single(map, moment, n))
         .then(|| SINGLE * rounding_of_sum(terms) * moment + moved)
 }
 
 /// The same for compressed rows, whose means are subtracted after the products and must not be large against the spread.
-/// V is rounded, rows are up to d products long, and a column's sums gather up to n of them in f32.
-fn single_rounding_of_compressed(map: &RowMap, n: usize, d: usize) -> Option<f64> {
+/// V is rounded; `additions` lead to the sums of a chunk.
+fn single_rounding_of_compressed(map: &RowMap, n: usize, additions: usize) -> Option<f64> {
     let moment = map.uncentred_moment();
-    let rounding = SINGLE * (rounding_of_sum(d) + rounding_of_sum(n));
+    let rounding = SINGLE * rounding_of_sum(additions);
     (moment <= 16.0 * map.total_variance() && fits_single(map, moment, n)).then_some(rounding * moment)
 }
 

@@ -26,6 +26,7 @@ impl<'m> InMemory<'m> {
     pub(super) fn new(
         matrix: &'m Matrix<'m>,
         weights: Option<&[f64]>,
+        narrowed: bool,
         config: &FitConfig,
         session: &Session<'_>,
         cancel: &CancelToken,
@@ -42,10 +43,12 @@ impl<'m> InMemory<'m> {
             let (weight, moment) = weight_and_moment(matrix, weights, cancel)?;
             (RowMap::of_rows_as_they_are(moment), weight, None)
         };
+        let narrowing = if narrowed { map.moved_by_narrowing(statistics.as_ref()) } else { 0.0 };
         let operator = match weights {
             None => Covariance::with_map(matrix, map),
             Some(weights) => Covariance::with_map_and_weights(matrix, map, weights)?,
         }
+        .narrowed_by(narrowing)
         .abandoned_by(cancel)
         .in_precision(config.precision);
         let operator = match &statistics {

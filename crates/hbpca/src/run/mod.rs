@@ -7,6 +7,7 @@ mod operator;
 mod source;
 
 use std::num::NonZero;
+use std::ops::RangeInclusive;
 
 use crate::cancel::CancelToken;
 use crate::checkpoint::{Checkpoints, Session};
@@ -41,6 +42,8 @@ pub struct Fit {
     pub solver: SolverKind,
     /// Why this solver.
     pub chosen_because: String,
+    /// Numbers of components that may be the fewest for the share of variance asked for, where residuals leave more than one.
+    pub possible_k: Option<RangeInclusive<usize>>,
     /// One record for every outer iterate.
     pub history: Vec<Record>,
     /// Rows read by the solver, divided by n.
@@ -79,6 +82,7 @@ impl Fit {
             outcome: Outcome::Interrupted,
             solver,
             chosen_because: "the fit still runs".to_owned(),
+            possible_k: None,
             history,
             passes: now.passes,
             full_passes: now.full_passes,
@@ -113,6 +117,7 @@ impl Fit {
 pub struct Run<'a> {
     config: &'a FitConfig,
     weights: Option<&'a [f64]>,
+    narrowed: bool,
     observers: Vec<&'a mut (dyn Observer + Send)>,
     cancel: CancelToken,
     checkpoints: Checkpoints<'a>,
@@ -122,7 +127,14 @@ impl FitConfig {
     /// A fit with these choices, to which weights, observers, a cancel token and checkpoints may be added.
     pub fn run(&self) -> Run<'_> {
         let (observers, checkpoints) = (Vec::new(), Checkpoints::default());
-        Run { config: self, weights: None, observers, cancel: CancelToken::default(), checkpoints }
+        Run {
+            config: self,
+            weights: None,
+            narrowed: false,
+            observers,
+            cancel: CancelToken::default(),
+            checkpoints,
+        }
     }
 
     /// Fits a matrix in memory.
@@ -194,6 +206,13 @@ impl<'a> Run<'a> {
         self
     }
 
+    /// The rows of a matrix in memory were rounded to single precision before they came here. The certificate is about the rows as they were, and
+    /// counts that.
+    pub fn rounded_from_double(mut self) -> Self {
+        self.narrowed = true;
+        self
+    }
+
     /// Tells `observer` what happens.
     pub fn observer(mut self, observer: &'a mut (dyn Observer + Send)) -> Self {
         self.observers.push(observer);
@@ -238,12 +257,21 @@ impl<'a> Run<'a> {
 
     /// Fits a matrix in memory.
     pub fn fit(self, matrix: &Matrix<'_>) -> Result<Fit, Error> {
-        let Self { config, weights, mut observers, cancel, checkpoints } = self;
+        let Self { config, weights, narrowed, mut observers, cancel, checkpoints } = self;
+        let counting = weights.and_then(|weights| Some((matrix.rows_that_count(weights)?, weights)));
+        let counting = counting.map(|(rows, weights)| {
+            let weights: Vec<f64> = rows.iter().map(|&l| weights[l]).collect();
+            (matrix.select_rows(&rows), weights)
+        });
+        let (matrix, weights) = match &counting {
+            Some((matrix, weights)) => (matrix, Some(&weights[..])),
+            None => (matrix, weights),
+        };
         config.check(matrix.n_rows(), matrix.n_cols())?;
         let session = Session::new(config, checkpoints)?;
         let fit = config.on_threads_for(matrix, || {
             let clock = session.clock();
-            let source = InMemory::new(matrix, weights, config, &session, &cancel)?;
+            let source = InMemory::new(matrix, weights, narrowed, config, &session, &cancel)?;
             observers.iter_mut().for_each(|observer| source.announce(&mut **observer));
             run_on(source, config, session, &clock, &cancel, &mut observers)
         })?;
@@ -405,6 +433,8 @@ fn finish(
 ) -> Result<Fit, Error> {
     let Shape { n, d } = source.shape();
     let total_variance = source.total_variance()?;
+    let for_share = |share| report.certificate.components_for_share(share, total_variance);
+    let possible_k = run.variance_share.map(for_share).filter(|k| k.start() < k.end());
     let (vectors, certificate) = run.cut_to_share(report.vectors, report.certificate, total_variance);
     let (certificate, probe) = probed(source.operator(), config, &vectors, certificate, report.outcome)?;
     // A probe that finds more variance than the last component has proves that the answer does not lead.
@@ -428,6 +458,7 @@ fn finish(
         outcome,
         solver: run.solver,
         chosen_because: plan.chosen_because,
+        possible_k,
         history: report.history,
         passes: report.passes,
         full_passes: report.read.full_passes,

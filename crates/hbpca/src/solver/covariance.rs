@@ -30,7 +30,7 @@ use crate::linalg::{
     Reduced, TallBasis, beside, gram, product, random_complement, residual_norms, small_eigen, view,
 };
 use crate::operator::{CovarianceOperator, Precision, Products, RowSpectrum};
-use crate::rounding::rounding_of_sum;
+use crate::rounding::{likely_rounding_of_sum, rounding_of_sum};
 use crate::{Archive, Block, Error};
 
 /// The least tolerance for which C is formed in single precision: what f32 leaves of an eigenvector is rarely below its own unit.
@@ -138,7 +138,7 @@ impl CovarianceSolver {
         if !solves_by_krylov(d, k) {
             return Ok(false);
         }
-        let floor = rounding_of_sum(d) * trace;
+        let floor = likely_rounding_of_sum(d) * trace;
         let Some(found) = leading(c, k, SHARE_OF_TOL * self.tol, floor, rounding)? else {
             return Ok(false);
         };

@@ -47,27 +47,27 @@ const MOST_EXACT: f64 = 255.0;
 /// How much faster sums in f32 are.
 const SINGLE_SPEED: f64 = 2.0;
 
-/// `c` ← C; returns a bound on ‖fl(C) − C‖ where that is not the operator's for its products.
-pub(in crate::operator) fn form(operator: &Prepared<'_>, c: &mut Block) -> Option<f64> {
+/// `c` ← C; returns a bound on ‖fl(C) − C‖.
+pub(in crate::operator) fn form(operator: &Prepared<'_>, c: &mut Block) -> f64 {
     let d = operator.dim();
     *c = Block::zeros(d, d);
     match operator.matrix {
         Matrix::DenseF32(x) => form_dense(operator, x, c),
         Matrix::DenseF64(x) => form_dense(operator, x, c),
-        Matrix::CsrF32(_) | Matrix::CsrF64(_) => Some(form_compressed(operator, c)),
+        Matrix::CsrF32(_) | Matrix::CsrF64(_) => form_compressed(operator, c),
     }
 }
 
-/// `c` ← C from products in f32 where rows are dense f32 numbers in a fitting range; returns a bound on ‖fl(C) − C‖ then. Otherwise,
-/// for small whole numbers, and where more is gained by leaving products out, C is what [`form`] makes of it.
-pub(in crate::operator) fn form_in_single(operator: &Prepared<'_>, c: &mut Block) -> Option<f64> {
+/// `c` ← C from products in f32 where rows are dense f32 numbers in a fitting range; otherwise,
+/// for small whole numbers, and where more is gained by leaving products out, what [`form`] makes of it. Returns a bound on ‖fl(C) − C‖.
+pub(in crate::operator) fn form_in_single(operator: &Prepared<'_>, c: &mut Block) -> f64 {
     let n = operator.n_rows();
     let (Matrix::DenseF32(x), Some(rounding)) = (operator.matrix, single_rounding(operator.map, n)) else {
         return form(operator, c);
     };
     *c = Block::zeros(x.n_cols(), x.n_cols());
     if let Some(rounding) = form_skipping(operator, SINGLE_SPEED, c) {
-        return Some(rounding);
+        return rounding;
     }
     let exact = operator.weights.is_none() && form_exactly(operator, x, c);
     if !exact {
@@ -81,7 +81,13 @@ pub(in crate::operator) fn form_in_single(operator: &Prepared<'_>, c: &mut Block
         }
     }
     scale_both_sides(operator.map, c);
-    (!exact).then_some(rounding)
+    if exact { double_rounding(operator) } else { rounding }
+}
+
+/// A bound on ‖fl(C) − C‖ for sums of products of dense rows in f64.
+fn double_rounding(operator: &Prepared<'_>) -> f64 {
+    let (n_chunks, _) = cut(operator.n_rows(), operator.dim());
+    rounding_of_sum(additions(operator.n_rows(), n_chunks) + 6) * operator.map.total_variance()
 }
 
 /// A bound on ‖fl(C) − C‖ for sums in f32 over the rows of a block, which are added up in f64; nothing where numbers might leave
@@ -117,10 +123,10 @@ fn form_skipping(operator: &Prepared<'_>, speed: f64, c: &mut Block) -> Option<f
     Some(rounding)
 }
 
-fn form_dense<T: Stored>(operator: &Prepared<'_>, x: &Dense<'_, T>, c: &mut Block) -> Option<f64> {
+fn form_dense<T: Stored>(operator: &Prepared<'_>, x: &Dense<'_, T>, c: &mut Block) -> f64 {
     let speed = if operator.weights.is_none() && promises_whole(x) { SINGLE_SPEED } else { 1.0 };
     if let Some(rounding) = form_skipping(operator, speed, c) {
-        return Some(rounding);
+        return rounding;
     }
     if operator.weights.is_some() || !form_exactly(operator, x, c) {
         let mut workers = Vec::new();
@@ -128,7 +134,7 @@ fn form_dense<T: Stored>(operator: &Prepared<'_>, x: &Dense<'_, T>, c: &mut Bloc
         c.scale(1.0 / operator.n_rows() as f64);
     }
     scale_both_sides(operator.map, c);
-    None
+    double_rounding(operator)
 }
 
 /// `c` ← D⁻¹ `c` D⁻¹.
@@ -296,7 +302,14 @@ fn form_compressed(operator: &Prepared<'_>, c: &mut Block) -> f64 {
     mirror(c, 1.0 / n as f64);
     // Rows are centred before they are multiplied, unlike in products with vectors: means far from zero cost no digits.
     let (n_chunks, _) = cut(n, operator.dim());
-    rounding_of_sum(n.div_ceil(n_chunks) + n_chunks) * operator.map.total_variance()
+    rounding_of_sum(additions(n, n_chunks)) * operator.map.total_variance()
+}
+
+/// Additions, one after the other, behind a sum of products over n rows in so many chunks: within a block of rows, over the blocks of a chunk, over
+/// chunks.
+pub(in crate::operator) fn additions(n: usize, n_chunks: usize) -> usize {
+    const { assert!(kernels::TRIANGLE_ADDITIONS <= ROWS) };
+    ROWS.min(n) + n.div_ceil(n_chunks).div_ceil(ROWS) + n_chunks
 }
 
 /// The lower triangle of `c` += Σ aaᵀ.

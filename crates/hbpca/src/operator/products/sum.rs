@@ -18,6 +18,12 @@ const CHUNK: usize = 1 << 14;
 /// Numbers of a sum that a worker may park: 1 MB.
 const MOST_PARKED: usize = 1 << 17;
 
+/// Columns that many compressed rows have gather long sums: in f32 their error falls as the number of chunks grows, to so many times that of f64.
+pub(in crate::operator) const CHUNKS_IN_SINGLE: usize = 2;
+
+/// Entries that make adding a coordinate once more cheap.
+const ENTRIES_PER_ADDITION: usize = 16;
+
 /// Rows and how they are prepared.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::operator) struct Prepared<'a> {
@@ -76,6 +82,8 @@ struct Worker {
     t_sum: Vec<f64>,
     parked_t_sum: Vec<f64>,
     kernel: Vec<f64>,
+    /// y of a run of compressed rows.
+    run: Vec<f64>,
     /// y of compressed rows in f32.
     single_y: Vec<f32>,
     /// What the kernel needs for arithmetic in f32.
@@ -145,6 +153,29 @@ impl Prepared<'_> {
         ordered::n_chunks(entries, self.dim())
     }
 
+    /// Additions, one after the other, behind a number of a sum over all rows in `n_chunks` chunks, and of the products with rows before it.
+    pub(in crate::operator) fn additions(&self, n_chunks: usize) -> usize {
+        let row_starts = match self.matrix {
+            Matrix::CsrF32(x) => x.row_starts(),
+            Matrix::CsrF64(x) => x.row_starts(),
+            _ => {
+                let dot = kernels::additions_in_dot(self.dim(), kernels::LANES);
+                return dot + kernels::additions_over_rows(self.n_rows().div_ceil(n_chunks)) + n_chunks;
+            }
+        };
+        let longest = row_starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
+        let rows = (0..n_chunks).map(|i| self.chunk(i, n_chunks).len()).max().unwrap_or(0);
+        let in_runs = if self.sums_in_runs() { kernels::additions_over_rows(rows) } else { rows };
+        longest + in_runs + n_chunks
+    }
+
+    /// Whether f64 sums over compressed rows are sums of the sums of a few, as those of dense rows are: where these have so many entries that the additions
+    /// cost little.
+    fn sums_in_runs(&self) -> bool {
+        let entries = self.matrix.nnz() as f64 / self.n_rows() as f64 * kernels::ROWS_IN_SUM as f64;
+        self.matrix.is_sparse() && entries >= (ENTRIES_PER_ADDITION * self.dim()) as f64
+    }
+
     /// `out` ← Σ aₗ(aₗᵀV) over `rows`, d×p, or for an operand of rows Σ aₗtₗᵀ. After an abandoned run it holds nothing of use.
     pub(in crate::operator) fn product(
         &self,
@@ -154,9 +185,8 @@ impl Prepared<'_> {
         scratch: &mut Scratch,
         out: &mut [f64],
     ) {
-        // Columns that many rows have gather long sums: in f32 their error falls as the number of parts grows.
-        let single = !operand.rounded.is_empty();
-        let n_chunks = self.n_chunks(rows.count(self.n_rows())) << u32::from(single);
+        let in_double = self.n_chunks(rows.count(self.n_rows()));
+        let n_chunks = if operand.rounded.is_empty() { in_double } else { CHUNKS_IN_SINGLE * in_double };
         self.sum(rows, operand, precision, n_chunks, scratch, out);
         center(self.map, &scratch.t_sum, out);
         unscale(self.map, operand.p, out);
@@ -349,9 +379,36 @@ impl Worker {
                 let (y, kernel) = (&mut self.single_y, &mut self.single_kernel);
                 kernels::sum_csr(x, rows, weights, c, rounded, p, y, kernel, t_sum);
             }
-            Matrix::CsrF32(x) => kernels::sum_csr(x, rows, weights, c, v, p, y, kernel, t_sum),
-            Matrix::CsrF64(x) => kernels::sum_csr(x, rows, weights, c, v, p, y, kernel, t_sum),
+            Matrix::CsrF32(x) => {
+                in_runs(rows, prepared, y, &mut self.run, |rows, y| {
+                    kernels::sum_csr(x, rows, weights, c, v, p, y, kernel, t_sum);
+                });
+            }
+            Matrix::CsrF64(x) => {
+                in_runs(rows, prepared, y, &mut self.run, |rows, y| {
+                    kernels::sum_csr(x, rows, weights, c, v, p, y, kernel, t_sum);
+                });
+            }
         }
+    }
+}
+
+/// `y` ← Σ over compressed rows, `sum` adding up those of a run.
+fn in_runs(
+    rows: &RowSet<'_>,
+    prepared: &Prepared<'_>,
+    y: &mut [f64],
+    run: &mut Vec<f64>,
+    mut sum: impl FnMut(&RowSet<'_>, &mut [f64]),
+) {
+    if !prepared.sums_in_runs() || rows.len() <= kernels::ROWS_IN_SUM {
+        return sum(rows, y);
+    }
+    run.resize(y.len(), 0.0);
+    for start in (0..rows.len()).step_by(kernels::ROWS_IN_SUM) {
+        run.fill(0.0);
+        sum(&rows.part(start..rows.len().min(start + kernels::ROWS_IN_SUM)), run);
+        y.iter_mut().zip(&*run).for_each(|(y, run)| *y += run);
     }
 }
 

@@ -64,7 +64,9 @@ impl Streamed<'_> {
             self.statistics_passes += 1;
             return self.apply(x, z);
         }
-        Ok(RoundingBound::new(stretch * (self.rounding_of_moment(moment, 1).of_image() + combining)))
+        let folding = offsets.rounding(&map);
+        let rounding = self.rounding_of_moment(moment, 1).of_image();
+        Ok(RoundingBound::new(stretch * (rounding + folding + combining)))
     }
 
     /// C about the guessed mean becomes C about the map's shift, D left aside; returns the bound on its rounding.
@@ -77,7 +79,7 @@ impl Streamed<'_> {
                 *c += offsets.wanted[i] * offsets.wanted[j] - offsets.guessed[i] * offsets.guessed[j];
             }
         }
-        self.rounding_of_moment(self.moment_about(guess, &offsets), MOST_MERGES)
+        self.rounding_of_moment(self.moment_about(guess, &offsets), MOST_MERGES).plus(offsets.rounding(map))
     }
 
     /// M of the module's text with both corrections; for compressed rows, whose μ₀ is subtracted after the products, relative to
@@ -111,6 +113,16 @@ impl Offsets {
             statistics.mean().iter().enumerate().map(less).collect()
         };
         Self { guessed: from(guess.shift()), wanted: from(map.shift()) }
+    }
+
+    /// What the corrections err by: dots of d products, and means that are off by δ, ‖D⁻¹δ‖² at most the map's [blur](RowMap::blur).
+    fn rounding(&self, map: &RowMap) -> f64 {
+        let size = |offset: &[f64]| -> f64 {
+            offset.iter().enumerate().map(|(j, x)| (x * map.inverse_scale(j)).powi(2)).sum()
+        };
+        let (guessed, wanted) = (size(&self.guessed), size(&self.wanted));
+        let dots = rounding_of_sum(self.guessed.len()) * (guessed + wanted);
+        dots + 2.0 * (map.blur() * guessed.max(wanted)).sqrt() + map.blur()
     }
 
     /// Z ← Z − (x̄ − μ₀)(x̄ − μ₀)ᵀV′ + (x̄ − m)(x̄ − m)ᵀV′.

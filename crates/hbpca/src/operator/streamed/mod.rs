@@ -77,6 +77,8 @@ struct Work {
     t_sum: Vec<f64>,
     places: Vec<usize>,
     ranges: Vec<Range<usize>>,
+    /// Additions behind a number of the sum over a chunk, the most so far.
+    additions: usize,
 }
 
 impl<'s> Streamed<'s> {
@@ -329,20 +331,18 @@ impl<'s> Streamed<'s> {
         }
     }
 
-    /// A bound on the rounding of (1/n)Σa(aᵀv) for a unit vector, where (1/n)Σ‖a‖² = `moment`: dots of d products, sums
-    /// within a chunk of rows and over the chunks it is cut into, then over all chunks.
+    /// A bound on the rounding of (1/n)Σa(aᵀv) for a unit vector, where (1/n)Σ‖a‖² = `moment`: what it takes within a chunk of rows, then
+    /// the sum over all chunks.
     fn rounding_of_moment(&self, moment: f64, merges_per_chunk: usize) -> RoundingBound {
-        let starts = self.reader.source.starts();
-        let longest = starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
-        let terms = longest + crate::ordered::MOST_CHUNKS + (starts.len() - 1) * merges_per_chunk;
-        RoundingBound::of_sums(rounding_of_sum(self.dim()) + rounding_of_sum(terms), moment)
+        let n_chunks = self.reader.source.starts().len() - 1;
+        RoundingBound::of_sums(rounding_of_sum(self.work.additions + n_chunks * merges_per_chunk), moment)
     }
 
     /// The same for the known map.
     fn known_rounding(&self, map: &RowMap, merges_per_chunk: usize) -> RoundingBound {
         let sparse = self.reader.source.is_sparse();
         let moment = if sparse { map.uncentred_moment() } else { map.total_variance() };
-        self.rounding_of_moment(moment, merges_per_chunk)
+        self.rounding_of_moment(moment, merges_per_chunk).plus(map.blur())
     }
 }
 
@@ -351,6 +351,7 @@ impl Work {
     fn add(&mut self, chunk: &Prepared<'_>, operand: Operand<'_>, precision: Precision, total: &mut [f64]) {
         let n = chunk.n_rows();
         let n_chunks = chunk.n_chunks(n).min(1 << (n / ROWS_PER_TASK).max(1).ilog2());
+        self.additions = self.additions.max(chunk.additions(n_chunks));
         chunk.sum(Rows::All, operand, precision, n_chunks, &mut self.scratch, &mut self.part);
         total.iter_mut().zip(&self.part).for_each(|(total, part)| *total += part);
         self.t_sum.iter_mut().zip(&self.scratch.t_sum).for_each(|(sum, t)| *sum += t);

@@ -1,7 +1,7 @@
 //! What solvers see of rows on disk.
 
 use super::{Columns, GatheredStatistics, MOST_MERGES, Prepared, Streamed};
-use crate::operator::forming::form::{ChunkByChunk, mirror, scale_both_sides};
+use crate::operator::forming::form::{ChunkByChunk, additions, mirror, scale_both_sides};
 use crate::operator::in_memory::single_rounding;
 use crate::operator::products::sum::unscale;
 use crate::operator::{
@@ -15,7 +15,7 @@ impl Streamed<'_> {
     /// How far images in single precision are off, where there are such products and the columns are known.
     fn rounding_in_single(&self) -> Option<RoundingBound> {
         let (map, _) = self.columns().filter(|_| self.single)?;
-        single_rounding(map, self.n_rows(), self.dim()).map(RoundingBound::new)
+        single_rounding(map, self.n_rows(), self.dim()).map(|bound| RoundingBound::new(bound + map.blur()))
     }
 }
 
@@ -132,7 +132,8 @@ impl ExplicitCovariance for Streamed<'_> {
             None => self.known_map()?.without_scale(),
         };
         let mut gathered = guessed.as_ref().map(|_| GatheredStatistics::of_columns(d));
-        self.full_pass(gathered.as_mut(), |rows, _| {
+        self.full_pass(gathered.as_mut(), |rows, work| {
+            work.additions = work.additions.max(additions(rows.n_rows(), 1) + 6);
             sums.add(
                 &Prepared { matrix: rows, map: &about, vanishing: &[], weights: None, cancel: &cancel },
                 c,
