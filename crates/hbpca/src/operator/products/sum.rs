@@ -251,6 +251,9 @@ impl Prepared<'_> {
                 worker.parked_y.resize(len, 0.0);
                 worker.parked_t_sum.resize(p, 0.0);
             }
+            if !single && self.sums_in_runs() {
+                worker.run.resize(len, 0.0);
+            }
             worker.t_sum.resize(p, 0.0);
         }
         scratch.t_sum.clear();
