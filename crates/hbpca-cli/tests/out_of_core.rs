@@ -284,6 +284,7 @@ fn a_streamed_resume_of_data_that_changed_is_refused() {
         let before = std::fs::metadata(&path).unwrap().modified().unwrap();
         let again = later + std::time::Duration::from_secs(2);
         edit(&path, 1000, 256, if solver == "covariance" { again } else { before });
+        let args = args.replace("--json ", "");
         let refusal = folder.run(&format!("{args} --max-passes 6 --resume c")).refusal(3);
         assert!(
             refusal.contains("c: the run cannot be resumed from this checkpoint: rows "),
