@@ -239,7 +239,7 @@ pub(crate) fn checked(
                 format!("{} does not fit single precision: read it in double precision", wide[at]),
             ));
         }
-        block.narrowed |= wide.iter().any(|&x| f64::from(x as f32) != x);
+        block.narrowed |= wide.iter().any(|&x| f64::from(x as f32).to_bits() != x.to_bits());
         block.values = narrow;
     }
     Ok(block)

@@ -179,8 +179,8 @@ mod tests {
 
     #[test]
     fn many_chunks_make_one_survey_and_many_values_are_not_counted() {
-        let mut text = String::from("x,kind\n");
-        (0..60_000).for_each(|i| text += &format!("{i},k{}\n", i % 7));
+        let rows: Vec<String> = (0..60_000).map(|i| format!("{i},k{}\n", i % 7)).collect();
+        let text = String::from("x,kind\n") + &rows.concat();
         let table = surveyed(&text);
         assert_eq!(
             (table.n_rows, table.columns[0].distinct(), table.columns[1].distinct()),

@@ -289,7 +289,7 @@ impl<'a, T: Stored> Rows<'a, T> {
     fn push(&mut self, value: f64, slot: usize, token: &[u8]) -> Result<(), Stop> {
         let stored =
             if self.precision == Precision::F32 { f64::from(number::to_f32(value, token)) } else { value };
-        self.beside.narrowed |= stored != value;
+        self.beside.narrowed |= stored.to_bits() != value.to_bits();
         let value = T::exactly(stored).ok_or(Stop::Inexact)?;
         if self.plan.ascending {
             self.values.push(value);
@@ -323,13 +323,13 @@ impl<'a, T: Stored> Rows<'a, T> {
 fn push_label(labels: &mut Labels, dialect: Dialect, field: &[u8], at: usize) -> Result<(), Stop> {
     match (&mut *labels, dialect.numbers.number(field)) {
         (Labels::Numbers(numbers), Some(value)) => numbers.push(value),
-        (labels, _) => match std::str::from_utf8(field) {
-            Ok(text) => labels.push_text(text.to_owned()),
-            Err(_) => {
+        (labels, _) => {
+            let Ok(text) = std::str::from_utf8(field) else {
                 let advice = "give the file's --encoding, such as latin1 or windows-1252";
                 return Err(Fault::new(at, format!("the label is not UTF-8: {advice}")).into());
-            }
-        },
+            };
+            labels.push_text(text.to_owned());
+        }
     }
     Ok(())
 }

@@ -181,7 +181,7 @@ impl Rows {
     fn push_value(&mut self, value: f64, token: &[u8]) {
         let stored =
             if self.precision == Precision::F32 { f64::from(number::to_f32(value, token)) } else { value };
-        self.narrowed |= stored != value;
+        self.narrowed |= stored.to_bits() != value.to_bits();
         self.values.push(stored);
     }
 

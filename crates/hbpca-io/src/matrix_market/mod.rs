@@ -87,13 +87,13 @@ impl MatrixMarketSource {
         if as_read && precision != Precision::F32 {
             Ok(block)
         } else {
-            self.narrowing(checked(block, precision, &self.name, 0)?)
+            Ok(self.narrowed(checked(block, precision, &self.name, 0)?))
         }
     }
 
     /// Numbers of text were rounded one by one: whether any lost digits is not known.
-    fn narrowing(&self, block: RowBlock) -> Result<RowBlock, ReadError> {
-        Ok(RowBlock { narrowed: self.precision == Precision::F32 && !self.header.pattern, ..block })
+    fn narrowed(&self, block: RowBlock) -> RowBlock {
+        RowBlock { narrowed: self.precision == Precision::F32 && !self.header.pattern, ..block }
     }
 
     fn read_array(&mut self) -> Result<RowBlock, ReadError> {
@@ -115,7 +115,7 @@ impl MatrixMarketSource {
             Values::F32(x) => Values::F32(array_rows(x, n, d, symmetry)),
             Values::F64(x) => Values::F64(array_rows(x, n, d, symmetry)),
         };
-        self.narrowing(checked(RowBlock::dense(d, values), precision, &self.name, 0)?)
+        Ok(self.narrowed(checked(RowBlock::dense(d, values), precision, &self.name, 0)?))
     }
 }
 

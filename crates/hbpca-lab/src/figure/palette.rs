@@ -36,7 +36,7 @@ pub fn style_of(contender: Contender) -> Style {
 pub fn along_scale(share: f64) -> [u8; 3] {
     const ENDS: [[f64; 3]; 3] = [[242.0, 177.0, 52.0], [190.0, 70.0, 110.0], [59.0, 31.0, 143.0]];
     let at = share.clamp(0.0, 1.0) * 2.0;
-    let from = if at < 1.0 { 0 } else { 1 };
+    let from = usize::from(at >= 1.0);
     let mix = |c: usize| ENDS[from][c] + (at - from as f64) * (ENDS[from + 1][c] - ENDS[from][c]);
     [0, 1, 2].map(|c| mix(c).round() as u8)
 }

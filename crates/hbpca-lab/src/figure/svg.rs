@@ -131,12 +131,11 @@ fn legend_places(entries: &[&Series], width: i32) -> Vec<(i32, i32)> {
 fn draw_entry(area: &Area<'_>, x: i32, y: i32, series: &Series) -> Result<(), LabError> {
     let middle = (y + 8) * FINE;
     let (from, to) = ((x * FINE, middle), ((x + 30) * FINE, middle));
-    match series.mark {
-        Mark::Line => area.draw(&PathElement::new([from, to], stroke(series))).map_err(failed)?,
-        _ => {
-            let dot = Circle::new((from.0 + 15 * FINE, middle), 4 * FINE, colour(series).filled());
-            area.draw(&dot).map_err(failed)?;
-        }
+    if series.mark == Mark::Line {
+        area.draw(&PathElement::new([from, to], stroke(series))).map_err(failed)?;
+    } else {
+        let dot = Circle::new((from.0 + 15 * FINE, middle), 4 * FINE, colour(series).filled());
+        area.draw(&dot).map_err(failed)?;
     }
     let style = font(13).color(&BLACK).pos(Pos::new(HPos::Left, VPos::Center));
     area.draw(&Text::new(series.label.clone(), (to.0 + 6 * FINE, middle), style)).map_err(failed)

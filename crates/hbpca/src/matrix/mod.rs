@@ -152,7 +152,7 @@ impl Matrix<'_> {
     pub(crate) fn rows_that_count(&self, weights: &[f64]) -> Option<Vec<usize>> {
         let spoils = |l: usize| {
             let mut spoils = false;
-            self.for_each_in_row(l, |_, x| spoils |= !(x.abs() <= LARGEST_SQUARED));
+            self.for_each_in_row(l, |_, x| spoils |= x.is_nan() || x.abs() > LARGEST_SQUARED);
             spoils
         };
         let some =

@@ -75,7 +75,7 @@ mod tests {
         }
         sum -= n * (d - k) as f64 / 2.0 * v.ln();
         let m = (d * k) as f64 - (k * (k + 1)) as f64 / 2.0;
-        sum += (m + k as f64) / 2.0 * std::f64::consts::TAU.ln() - k as f64 / 2.0 * n.ln();
+        sum += 0.5 * (m + k as f64) * std::f64::consts::TAU.ln() - k as f64 / 2.0 * n.ln();
         for i in 0..k {
             for j in i + 1..d {
                 sum -= ((1.0 / hat(j) - 1.0 / hat(i)) * (lambda[i] - lambda[j]) * n).ln() / 2.0;
