@@ -177,7 +177,7 @@ fn report(object: &Object, model: &str, data: &str) -> String {
             Verdict::Fails => "fault",
             Verdict::Unverified => "not verified",
         };
-        text += &format!("{label}: {}: {}\n", claim.claim, claim.found);
+        text += &[label, ": ", claim.claim, ": ", &claim.found, "\n"].concat();
     }
     text
 }

@@ -139,10 +139,10 @@ impl MixedTable {
         let gaps: Vec<String> = gaps.map(|column| listed(&column.name)).collect();
         let mut command = format!("hbpca fit {} --numeric", quoted(&self.file));
         if !gaps.is_empty() {
-            command += &format!(" --exclude {}", quoted(&gaps.join(",")));
+            command = command + " --exclude " + &quoted(&gaps.join(","));
         }
         if let Some(label) = label {
-            command += &format!(" --label-column {}", quoted(label));
+            command = command + " --label-column " + &quoted(label);
         }
         Some(format!("{command} -k {} --scale std", features.min(COMPONENTS)))
     }

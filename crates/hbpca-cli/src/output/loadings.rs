@@ -16,8 +16,7 @@ pub fn lists(stored: &StoredModel, top: usize) -> String {
     let model = &stored.model;
     let names = column_names(stored, None);
     let shares = model.explained_variance_ratio();
-    let mut text = String::new();
-    for (i, share) in shares.iter().enumerate().take(SHOWN) {
+    let shown = shares.iter().enumerate().take(SHOWN).map(|(i, share)| {
         let component = model.component(i);
         let columns = leading_columns(component, top);
         let largest = columns.first().map_or(0.0, |j| component[*j].abs());
@@ -25,20 +24,22 @@ pub fn lists(stored: &StoredModel, top: usize) -> String {
         for j in &columns {
             table.row([names[*j].clone(), format!("{:+.4}", component[*j]), bar(component[*j], largest)]);
         }
-        text +=
-            &format!("component {} ({} of the variance)\n{}", i + 1, number::percent(*share), table.render());
-        let more = component.len() - columns.len();
-        text += &if more > 0 {
-            format!("… and {} more columns\n\n", number::count(more))
-        } else {
-            "\n".to_owned()
+        let more = match component.len() - columns.len() {
+            0 => String::new(),
+            more => format!("… and {} more columns\n", number::count(more)),
         };
-    }
-    let more = shares.len().saturating_sub(SHOWN);
-    if more > 0 {
-        text += &format!("… and {more} more components\n");
-    }
-    text
+        format!(
+            "component {} ({} of the variance)\n{}{more}\n",
+            i + 1,
+            number::percent(*share),
+            table.render()
+        )
+    });
+    let more = match shares.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!("… and {more} more components\n"),
+    };
+    shown.chain([more]).collect::<Vec<_>>().concat()
 }
 
 /// A bar to the left for negative, to the right for positive values.

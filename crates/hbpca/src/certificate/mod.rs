@@ -7,9 +7,9 @@
 //! sin∠(wᵢ, uᵢ) ≤ rᵢ / gapᵢ,      ‖sin∠(W, U)‖_F ≤ ‖R‖_F / (θ_k − λ_{k+1})        (Davis & Kahan)
 //! ```
 //!
-//! Where one component dominates, the rounding of its image hides the others. Vectors are then [locked](lockable): later ones are
+//! Where one component dominates, the rounding of its image hides the others. Vectors are then locked: later ones are
 //! found with these projected out, and ρᵢ, the residual that is compared with the tolerance, counts what was left along
-//! them ([`bounds`] has the theorem).
+//! them (`bounds.rs` has the theorem).
 //!
 //! The gaps need λ_{k+1} from above. It is *proved* where the trace of C, which is known, leaves too little room:
 //! λ_{k+1} ≤ tr C − Σθᵢ (Ky Fan), or where the solver knows the whole spectrum. It holds *with a probability* after a
