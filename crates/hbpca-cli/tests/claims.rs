@@ -138,7 +138,7 @@ fn every_claim_that_is_changed_is_found() {
     check("status", &|m| m.origin.tol = 1e-300);
     check("angles", &|m| m.origin.certificate.angle_bounds = vec![Some(0.0); 3]);
     check("angles", &|m| {
-        m.origin.certificate.angle_bounds[1] = m.origin.certificate.angle_bounds[1].map(|x| x / 5.0)
+        m.origin.certificate.angle_bounds[1] = m.origin.certificate.angle_bounds[1].map(|x| x / 5.0);
     });
     check("angles", &|m| m.origin.certificate.angle_bounds[1] = Some(1.5));
     check("angles", &|m| m.origin.certificate.subspace_angle_bound = Some(0.0));
