@@ -21,6 +21,8 @@ pub enum Wanted {
 pub enum Kept {
     /// All stay.
     All,
+    /// All with variance, and a single one without: rows that are repeated, and rows that weigh as much, have the same.
+    Varying,
     /// None does: all variance is noise.
     None,
     /// Those the spectrum speaks for.
@@ -32,6 +34,7 @@ impl Kept {
     pub fn of(self, fit: Fit) -> Fit {
         match self {
             Self::All => fit,
+            Self::Varying => fit.without_several_null_components(),
             Self::None => fit.leading(0),
             Self::MostLikely => fit.with_most_likely_dimension(),
         }
@@ -65,7 +68,7 @@ pub fn ask(
             let most = shape.0.min(shape.1);
             config.k = if svd_solver == Some("arpack") { most.saturating_sub(1) } else { most };
             check_count(config.k, svd_solver.unwrap_or_default(), shape)?;
-            Ok(Kept::All)
+            Ok(Kept::Varying)
         }
     }
 }

@@ -22,6 +22,7 @@ EXCEPTIONS = {
     r"test_pca_validation\[auto-3": "the message names rows and columns, not the solver that scikit-learn would have chosen",
     r"test_pca_svd_solver_auto": "asks for the private attribute that names scikit-learn's own choice",
     r"test_incremental_pca_sparse": "partial_fit takes sparse data",
+    r"^test_explained_variances$|^test_whitening\[42\]$": "n_components=None leaves out several components without variance",
     r"test_too_many_components\[arpack-55": "all 55 singular vectors are found, which ARPACK cannot",
 }
 

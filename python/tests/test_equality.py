@@ -122,14 +122,23 @@ def test_all_components_of_data_with_full_rank():
     np.testing.assert_allclose(ours.inverse_transform(ours.transform(X)), X, atol=1e-12 * np.abs(X).max())
 
 
-def test_all_components_include_those_without_variance():
-    # The last 15 of 20 vectors are directions of rounding noise, and the certificate says so.
+def test_all_components_are_those_with_variance():
+    # The last 15 of 20 vectors are directions of rounding noise: rows of weight 2 and rows given twice would have others.
     ours = PCA().fit(with_spectrum(20, 60, 5))
-    assert ours.components_.shape == (20, 60)
+    assert ours.components_.shape == (5, 60)
+    assert ours.certificate_.status == ("converged",) * 5
+    assert PCA().fit(np.ones((5, 3))).n_components_ == 1
+    # Asked for by number they stay, and the certificate says what they are.
+    ours = PCA(20).fit(with_spectrum(20, 60, 5))
     assert ours.certificate_.status == ("converged",) * 5 + ("no-variance",) * 15
     assert (ours.explained_variance_ >= 0).all() and ours.noise_variance_ == 0
     np.testing.assert_allclose(ours.components_ @ ours.components_.T, np.eye(20), atol=1e-12)
-    assert PCA().fit(np.ones((5, 3))).n_components_ == 3
+
+
+def test_the_one_component_that_centring_empties_stays():
+    ours = PCA().fit(with_spectrum(20, 60, 20))
+    assert ours.components_.shape == (20, 60)
+    assert ours.certificate_.status[-1] == "no-variance"
 
 
 @pytest.mark.parametrize("share", [0.3, 0.9, 0.999])

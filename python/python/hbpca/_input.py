@@ -94,7 +94,7 @@ def refuse_malformed(X):
             f"malformed sparse matrix: indptr ends with {starts[-1]}, and there are {len(X.indices)} indices "
             f"and {len(X.data)} values"
         )
-    _refuse_outside("index", X.indices[: starts[-1]], columns)
+    _refuse_outside("row" if kind == "csc" else "column", X.indices[: starts[-1]], columns)
 
 
 def _refuse_outside(what, indices, count):

@@ -524,9 +524,22 @@ impl Fit {
     /// ```
     #[must_use]
     pub fn without_null_components(self) -> Self {
-        let (k, summary) = (self.model.n_components(), self.model.summary());
-        let kept = (0..k).take_while(|i| summary.has_variance(*i)).count().max(1);
+        let kept = self.n_with_variance().max(1);
         self.leading(kept)
+    }
+
+    /// The same, but that a single one stays: centred rows that are no more than the columns always have it. Of several, which are as many as rows are
+    /// repeated, none does.
+    #[must_use]
+    pub fn without_several_null_components(self) -> Self {
+        let single = self.n_with_variance() + 1 >= self.model.n_components();
+        if single { self } else { self.without_null_components() }
+    }
+
+    /// Leading components that have variance.
+    fn n_with_variance(&self) -> usize {
+        let (k, summary) = (self.model.n_components(), self.model.summary());
+        (0..k).take_while(|i| summary.has_variance(*i)).count()
     }
 
     /// With the components that the spectrum speaks for, of a fit of all d ≤ n; at least one is kept.
