@@ -20,6 +20,19 @@ pub enum Exit {
     Interrupted = 130,
 }
 
+impl Exit {
+    /// The meaning of a code that another rank ended with.
+    pub fn of_code(code: u8) -> Self {
+        match code {
+            0 => Self::Success,
+            1 => Self::NotConverged,
+            2 => Self::Usage,
+            130 => Self::Interrupted,
+            _ => Self::BadInput,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)
@@ -46,6 +59,19 @@ pub enum Failure {
     /// A file that was read is at fault.
     #[error("{0}")]
     Input(String),
+    /// Another rank failed.
+    #[error("rank {rank}: {message}")]
+    OnRank {
+        /// The rank.
+        rank: usize,
+        /// How it ended.
+        exit: Exit,
+        /// What it said.
+        message: String,
+    },
+    /// The ranks lost each other.
+    #[error("{0}")]
+    Ranks(String),
     /// A file cannot be written.
     #[error("cannot write {file}: {reason}")]
     Output {
@@ -62,7 +88,8 @@ impl Failure {
         match self {
             // An output that cannot be written is a wrong argument: nothing was promised under another code.
             Self::Usage(_) | Self::Output { .. } => Exit::Usage,
-            Self::Input(_) => Exit::BadInput,
+            Self::Input(_) | Self::Ranks(_) => Exit::BadInput,
+            Self::OnRank { exit, .. } => *exit,
         }
     }
 
@@ -70,8 +97,18 @@ impl Failure {
     pub fn refused(error: &Error, file: &str) -> Self {
         match error {
             Error::Parameter { .. } => Self::Usage(error.to_string()),
+            Error::Rank { rank, of_parameter, message } => {
+                let exit = if *of_parameter { Exit::Usage } else { Exit::BadInput };
+                Self::OnRank { rank: *rank, exit, message: message.clone() }
+            }
+            Error::Communication(_) => Self::ranks(error),
             _ => Self::Input(format!("{file}: {error}")),
         }
+    }
+
+    /// Ranks that lost each other.
+    pub fn ranks(error: &Error) -> Self {
+        Self::Ranks(error.to_string())
     }
 
     /// A file that cannot be written.

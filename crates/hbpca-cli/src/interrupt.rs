@@ -14,12 +14,16 @@ fn running() -> MutexGuard<'static, Option<CancelToken>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Begins to listen for Ctrl-C and for the termination signal.
-pub fn listen() {
-    let refused = ctrlc::set_handler(|| {
+/// Begins to listen for Ctrl-C and for the termination signal. One of several ranks speaks for all.
+pub fn listen(speaks: bool) {
+    let refused = ctrlc::set_handler(move || {
         if let Some(token) = running().take() {
             token.cancel();
-            crate::output::say::line("stopping at the next safe point; press Ctrl-C again to quit at once");
+            if speaks {
+                crate::output::say::line(
+                    "stopping at the next safe point; press Ctrl-C again to quit at once",
+                );
+            }
             return;
         }
         hbpca_io::remove_unfinished();

@@ -1,7 +1,8 @@
 //! `hbpca`: principal components with a proof, from the command line.
 //!
 //! One way through: [`args`] (what was typed) → [`plan`] (what it means, with inputs found and outputs begun) →
-//! [`commands`] (the work) → [`output`] (what is shown) → [`exit`] (how it ended).
+//! [`commands`] (the work) → [`output`] (what is shown) → [`exit`] (how it ended). Where a launcher started several [`ranks`],
+//! each goes that way, and rank 0 speaks for all.
 
 mod args;
 mod commands;
@@ -9,19 +10,58 @@ mod exit;
 mod interrupt;
 mod output;
 mod plan;
+mod ranks;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
+use crate::args::Command;
+use crate::exit::{Exit, Failure};
+
+#[cfg(not(unix))]
 fn main() -> ExitCode {
     let cli = args::Cli::parse();
-    interrupt::listen();
-    match commands::run(cli.command) {
-        Ok(exit) => exit.into(),
-        Err(failure) => {
+    interrupt::listen(true);
+    ended(commands::run(cli.command), true).into()
+}
+
+#[cfg(unix)]
+fn main() -> ExitCode {
+    let speaks = !ranks::is_another();
+    let cli = match args::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if speaks => error.exit(),
+        Err(error) => return ExitCode::from(error.exit_code() as u8),
+    };
+    let ranks = match ranks::join() {
+        Ok(ranks) => ranks,
+        Err(failure) => return ended(Err(failure), speaks).into(),
+    };
+    let Some(ranks) = ranks else {
+        interrupt::listen(true);
+        return ended(commands::run(cli.command), true).into();
+    };
+    use hbpca::operator::Communicator;
+    let speaks = ranks.rank() == 0;
+    interrupt::listen(speaks);
+    let result = match cli.command {
+        Command::Fit(args) => commands::fit_on_ranks(&args, &ranks),
+        // Others wait in `part`.
+        command if speaks => commands::run(command),
+        _ => Ok(Exit::Success),
+    };
+    let code = ranks::part(&ranks, &result);
+    ended(result, speaks);
+    ExitCode::from(code)
+}
+
+/// Says why nothing was done, where that is so.
+fn ended(result: Result<Exit, Failure>, speaks: bool) -> Exit {
+    result.unwrap_or_else(|failure| {
+        if speaks {
             output::say::error(&failure);
-            failure.exit().into()
         }
-    }
+        failure.exit()
+    })
 }

@@ -2,11 +2,15 @@
 
 use hbpca::certificate::Certainty;
 use hbpca::checkpoint::{Checkpoint, Checkpoints, SaveCheckpoint};
+use hbpca::operator::Communicator;
 use hbpca::probe::ProbeResult;
 use hbpca::{
-    CancelToken, Centering, Error, Fit, FitConfig, Observer, Outcome, Preprocessing, RowChunks, Scaling,
+    CancelToken, Centering, Error, Fit, FitConfig, Matrix, Observer, Outcome, Preprocessing, RankRows,
+    RowChunks, Scaling,
 };
-use hbpca_io::{ByteSize, StoredModel};
+use hbpca_io::{ByteSize, OutputFile, Share, StoredModel};
+
+use std::time::Instant;
 
 use crate::args::FitArgs;
 use crate::exit::{Exit, Failure};
@@ -17,13 +21,77 @@ use crate::output::say::{self, Verbosity};
 use crate::output::table::{Side, Table};
 use crate::output::trace::Trace;
 use crate::output::{self, certainty, json, number, warnings};
-use crate::plan::{self, CheckpointFiles, FitPlan, Source, Streamed};
+use crate::plan::{self, CheckpointFiles, FitPlan, RankFitPlan, RankSource, SolverFlags, Source, Streamed};
+use crate::ranks;
 
 /// Runs `hbpca fit`.
 pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
     plan::use_threads(&args.threads)?;
-    let FitPlan { source, streamed, config, solver_flags, checkpoints, model, mut trace, json, verbosity } =
+    let FitPlan { source, streamed, config, solver_flags, checkpoints, model, trace, json, verbosity } =
         FitPlan::new(args)?;
+    around(
+        &config,
+        &solver_flags,
+        checkpoints,
+        model,
+        trace,
+        json,
+        verbosity,
+        |observers, checkpoints, refused, meter| {
+            let found = match streamed {
+                None => in_memory(source, &config, observers, checkpoints, refused, verbosity),
+                Some(streamed) => {
+                    from_disk(source, streamed, &config, observers, checkpoints, refused, meter, verbosity)
+                }
+            };
+            found.map(Some)
+        },
+    )
+}
+
+/// The same as one of the ranks that a launcher started; rank 0 speaks and writes for all.
+pub fn run_on_ranks(args: &FitArgs, ranks: &dyn Communicator) -> Result<Exit, Failure> {
+    plan::use_threads(&args.threads)?;
+    let of = (ranks.rank(), ranks.size());
+    let RankFitPlan { source, config, solver_flags, checkpoints, model, trace, verbosity } =
+        ranks::agree(ranks, RankFitPlan::new(args, of))?;
+    let fits = ranks::all(ranks, source.fits())?;
+    around(
+        &config,
+        &solver_flags,
+        checkpoints,
+        model,
+        trace,
+        args.json,
+        verbosity,
+        |observers, checkpoints, refused, _meter| {
+            on_ranks(source, fits, ranks, &config, observers, checkpoints, refused)
+        },
+    )
+}
+
+/// What is told of a run.
+type Observers<'a> = [&'a mut (dyn Observer + Send + 'a)];
+/// How an error of the core becomes one of the command.
+type Refused<'a> = &'a dyn Fn(&Error, &str) -> Failure;
+
+/// What surrounds a fit: progress and checkpoints before, files and reports after. Ranks without a fit have neither.
+#[allow(clippy::too_many_arguments, reason = "all that a fit depends on")]
+fn around(
+    config: &FitConfig,
+    solver_flags: &SolverFlags,
+    checkpoints: CheckpointFiles,
+    model: Option<OutputFile>,
+    mut trace: Option<Trace>,
+    json: bool,
+    verbosity: Verbosity,
+    fitting: impl FnOnce(
+        &mut Observers<'_>,
+        Checkpoints<'_>,
+        Refused<'_>,
+        Meter,
+    ) -> Result<Option<(Fit, About)>, Failure>,
+) -> Result<Exit, Failure> {
     let limits = &config.limits;
     let mut progress = Progress::new(verbosity, limits.tol, limits.max_passes, limits.max_seconds);
     let meter = progress.meter();
@@ -49,11 +117,8 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
         (Error::Checkpoint(_), Some(file)) => Failure::Input(format!("{}: {error}", file.display())),
         _ => Failure::refused(error, name),
     };
-    let (fit, about) = match streamed {
-        None => in_memory(source, &config, &mut observers, checkpoints, refused, verbosity)?,
-        Some(streamed) => {
-            from_disk(source, streamed, &config, &mut observers, checkpoints, refused, meter, verbosity)?
-        }
+    let Some((fit, about)) = fitting(&mut observers, checkpoints, &refused, meter)? else {
+        return Ok(Exit::Success); // another rank has the fit
     };
 
     // Files first: a reader of the table that went away must not cost the model.
@@ -93,9 +158,9 @@ struct About {
 fn in_memory(
     source: Source,
     config: &FitConfig,
-    observers: &mut [&mut (dyn Observer + Send)],
+    observers: &mut Observers<'_>,
     checkpoints: Checkpoints<'_>,
-    refused: impl Fn(&Error, &str) -> Failure,
+    refused: Refused<'_>,
     verbosity: Verbosity,
 ) -> Result<(Fit, About), Failure> {
     let loaded = source.read(verbosity)?;
@@ -131,9 +196,9 @@ fn from_disk(
     source: Source,
     streamed: Streamed,
     config: &FitConfig,
-    observers: &mut [&mut (dyn Observer + Send)],
+    observers: &mut Observers<'_>,
     checkpoints: Checkpoints<'_>,
-    refused: impl Fn(&Error, &str) -> Failure,
+    refused: Refused<'_>,
     meter: Meter,
     verbosity: Verbosity,
 ) -> Result<(Fit, About), Failure> {
@@ -163,6 +228,56 @@ fn from_disk(
         stream: Some(json::StreamObject::new(&fit, &plan, memory)),
     };
     Ok((fit, about))
+}
+
+/// Fits this rank's rows with those of all others.
+fn on_ranks(
+    source: RankSource,
+    fits: bool,
+    ranks: &dyn Communicator,
+    config: &FitConfig,
+    observers: &mut Observers<'_>,
+    checkpoints: Checkpoints<'_>,
+    refused: Refused<'_>,
+) -> Result<Option<(Fit, About)>, Failure> {
+    let clock = Instant::now();
+    let (name, share, options) = source.into_parts();
+    let loaded: Matrix<'static>;
+    let rows = match share {
+        Share::Rows { rows, memory, .. } if !fits => {
+            let about = (rows.is_sparse(), rows.nnz(), "on disk");
+            Ok((about, RankRows::Disk { rows: Box::new(rows), memory }))
+        }
+        share => match RankSource::load(share, &options) {
+            Ok(matrix) => {
+                loaded = matrix;
+                Ok(((loaded.is_sparse(), loaded.nnz(), "in memory"), RankRows::Memory(&loaded)))
+            }
+            Err(error) => Err(error),
+        },
+    };
+    let read_seconds = clock.elapsed().as_secs_f64();
+    let (about, rows) = match rows {
+        Ok((about, rows)) => (Some(about), Ok(rows)),
+        Err(error) => (None, Err(error)),
+    };
+    let entries = ranks::total(ranks, about.map_or(0, |(_, entries, _)| entries))?;
+    let cancel = CancelToken::default();
+    let running = Running::with(&cancel);
+    let run = config.run().observers(observers).cancelled_by(&cancel).checkpoints(checkpoints);
+    let fit = run.fit_on_ranks(rows, ranks).map_err(|error| refused(&error, &name))?;
+    drop(running);
+    let (Some(fit), Some((sparse, _, place))) = (fit, about) else { return Ok(None) };
+    let kind = if sparse { "sparse" } else { "dense" };
+    let about = About {
+        storage: storage(&format!("{kind}, {place} on {} ranks", fit.ranks), sparse, entries),
+        nnz: entries,
+        name,
+        column_names: None,
+        read_seconds,
+        stream: None,
+    };
+    Ok(Some((fit, about)))
 }
 
 /// What a person reads.

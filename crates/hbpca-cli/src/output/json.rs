@@ -35,6 +35,7 @@ pub struct FitObject<'a> {
     read_seconds: f64,
     seed: u64,
     threads: usize,
+    ranks: usize,
     tol: f64,
     angle: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,6 +104,7 @@ impl<'a> FitObject<'a> {
             read_seconds,
             seed: fit.seed,
             threads: fit.threads,
+            ranks: fit.ranks,
             tol: limits.tol,
             angle: limits.angle,
             stream,

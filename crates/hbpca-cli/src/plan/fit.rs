@@ -3,7 +3,7 @@
 use hbpca::{Batch, FitConfig, Limits, MomentumChoice, PrecisionChoice, SolverKind};
 use hbpca_io::{OutputFile, Place, Precision};
 
-use super::{CheckpointFiles, SolverFlags, Source, Streamed, create, open_model};
+use super::{CheckpointFiles, RankSource, SolverFlags, Source, Streamed, create, open_model};
 use crate::args::{FitArgs, HowMany, MomentumArg, PrecisionArg, StepSize};
 use crate::exit::Failure;
 use crate::output::number;
@@ -56,6 +56,47 @@ impl FitPlan {
             trace: args.trace.as_deref().map(Trace::create).transpose()?,
             json: args.json,
             verbosity: (&args.verbosity).into(),
+        })
+    }
+}
+
+/// What one of several ranks needs for `hbpca fit`, checked. Outputs and checkpoints are those of rank 0.
+pub struct RankFitPlan {
+    /// This rank's share of the data.
+    pub source: RankSource,
+    /// The choices.
+    pub config: FitConfig,
+    /// Flags that only some solvers look at.
+    pub solver_flags: SolverFlags,
+    /// Where the run is kept, and what it goes on from.
+    pub checkpoints: CheckpointFiles,
+    /// Where the model goes.
+    pub model: Option<OutputFile>,
+    /// Where the history goes.
+    pub trace: Option<Trace>,
+    /// How much is said.
+    pub verbosity: Verbosity,
+}
+
+impl RankFitPlan {
+    /// The same for rank `rank` of `size`.
+    pub fn new(args: &FitArgs, (rank, size): (usize, usize)) -> Result<Self, Failure> {
+        let mut config = config(args)?;
+        check_before_reading(&config)?;
+        let mut source = Source::find(&args.data)?;
+        source.keep_in(storage(args.precision));
+        if let Some(path) = &args.start {
+            config.start = Some(open_model(path)?.model.vectors());
+        }
+        let leads = rank == 0;
+        Ok(Self {
+            source: source.share((rank, size), &config, args.memory)?,
+            solver_flags: SolverFlags::given(args),
+            config,
+            checkpoints: if leads { CheckpointFiles::new(args)? } else { CheckpointFiles::none() },
+            model: args.output.as_deref().filter(|_| leads).map(create).transpose()?,
+            trace: args.trace.as_deref().filter(|_| leads).map(Trace::create).transpose()?,
+            verbosity: if leads { (&args.verbosity).into() } else { Verbosity::Quiet },
         })
     }
 }

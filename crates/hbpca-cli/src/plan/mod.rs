@@ -8,9 +8,9 @@ mod streamed;
 mod table_output;
 
 pub use checkpoints::CheckpointFiles;
-pub use fit::{FitPlan, refuse_huge_covariance};
+pub use fit::{FitPlan, RankFitPlan, refuse_huge_covariance};
 pub use solver_flags::SolverFlags;
-pub use source::{Loaded, Source, kind};
+pub use source::{Loaded, RankSource, Source, kind};
 pub use streamed::Streamed;
 pub use table_output::{TableOutput, known_format};
 

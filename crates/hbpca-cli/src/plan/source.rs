@@ -4,8 +4,8 @@ use std::io::{IsTerminal, stdin};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use hbpca::{FitConfig, Matrix};
-use hbpca_io::{ByteSize, ColumnRef, Data, Input, Place, Precision, ReadOptions};
+use hbpca::{FitConfig, Matrix, RowChunks};
+use hbpca_io::{ByteSize, ColumnRef, Data, Input, Place, Precision, ReadOptions, Share};
 
 use crate::args::DataArgs;
 use crate::exit::Failure;
@@ -19,6 +19,44 @@ pub struct Source {
     pub name: String,
     input: Input,
     options: ReadOptions,
+}
+
+/// What one of several ranks reads.
+pub struct RankSource {
+    /// What messages call all of the data.
+    pub name: String,
+    /// This rank's share.
+    pub share: Share,
+    options: ReadOptions,
+}
+
+impl RankSource {
+    /// Whether this rank's rows go into its memory.
+    pub fn fits(&self) -> bool {
+        match &self.share {
+            Share::Rows { fits, .. } => *fits,
+            Share::Parts(_) => true,
+        }
+    }
+
+    /// Reads this rank's rows into memory.
+    pub fn load(share: Share, options: &ReadOptions) -> Result<Matrix<'static>, hbpca::Error> {
+        match share {
+            Share::Rows { mut rows, .. } => {
+                let n = rows.n_rows();
+                rows.read_rows(0..n)
+            }
+            Share::Parts(input) => match hbpca_io::read(input, options) {
+                Ok(data) => Ok(data.matrix),
+                Err(error) => Err(hbpca::Error::Source(Box::new(error))),
+            },
+        }
+    }
+
+    /// The share and how to read it.
+    pub fn into_parts(self) -> (String, Share, ReadOptions) {
+        (self.name, self.share, self.options)
+    }
 }
 
 /// Data in memory.
@@ -57,8 +95,12 @@ impl Source {
                         "- (standard input) cannot be one of several parts: {way_out}"
                     )));
                 }
-                paths.iter().try_for_each(|path| find(path))?;
-                (name(paths), Input::paths(paths.iter().cloned()))
+                let mut found = Vec::new();
+                for path in paths {
+                    found.extend(hbpca_io::expand(path)?);
+                }
+                found.iter().try_for_each(|path| find(path))?;
+                (name(&found), Input::paths(found))
             }
         };
         Ok(Self { name, input, options })
@@ -77,6 +119,18 @@ impl Source {
     /// Whether the data is read into memory or stays on disk.
     pub fn place(&self, config: &FitConfig, memory: Option<ByteSize>) -> Result<Place, Failure> {
         Ok(hbpca_io::place(&self.input, &self.options, memory, |rows| config.memory_beside(rows))?)
+    }
+
+    /// What rank `rank` of `size` reads; `memory` is that of a rank.
+    pub fn share(
+        self,
+        of: (usize, usize),
+        config: &FitConfig,
+        memory: Option<ByteSize>,
+    ) -> Result<RankSource, Failure> {
+        let beside = |rows: &dyn RowChunks| config.memory_beside(rows);
+        let share = hbpca_io::share(&self.input, &self.options, of, memory, beside)?;
+        Ok(RankSource { name: self.name, share, options: self.options })
     }
 
     /// Reads everything.

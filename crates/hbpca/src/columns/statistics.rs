@@ -218,7 +218,7 @@ impl ColumnStatistics {
     }
 
     /// A column with one value throughout has exactly that mean and no spread, whatever rounding made of it.
-    pub(super) fn settle_constant_columns(&mut self) {
+    pub(crate) fn settle_constant_columns(&mut self) {
         for j in 0..self.mean.len() {
             if self.min[j] >= self.max[j] && self.mean[j].is_finite() {
                 self.mean[j] = self.min[j];
@@ -233,7 +233,7 @@ impl ColumnStatistics {
     }
 
     /// Refuses columns whose squares left the range of f64, and those that hold NaN or an infinity.
-    pub(super) fn refuse_overflow(&self) -> Result<(), Error> {
+    pub(crate) fn refuse_overflow(&self) -> Result<(), Error> {
         // Σx² = M₂ + w·mean² of a column, and their sum over all columns, bound every sum of products.
         let sum_of_squares = |j: usize| self.squares[j] + self.weight * self.mean[j] * self.mean[j];
         if (0..self.n_cols()).map(sum_of_squares).sum::<f64>().is_finite() {

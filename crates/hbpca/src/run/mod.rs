@@ -3,6 +3,7 @@
 mod in_memory;
 mod moments;
 mod on_disk;
+mod on_ranks;
 mod operator;
 mod source;
 
@@ -23,6 +24,7 @@ use crate::{Block, Certificate, Driver, Error, Model, Next, Outcome, Report, Sum
 use in_memory::InMemory;
 use moments::FromMoments;
 use on_disk::OnDisk;
+pub use on_ranks::RankRows;
 use operator::GivenOperator;
 use source::Source;
 
@@ -60,6 +62,8 @@ pub struct Fit {
     pub seed: u64,
     /// Threads used.
     pub threads: usize,
+    /// Ranks that held the rows.
+    pub ranks: usize,
 }
 
 impl Fit {
@@ -88,6 +92,7 @@ impl Fit {
             seconds: now.seconds,
             seed: config.seed,
             threads: config.threads,
+            ranks: 1,
         }
     }
 }
@@ -160,6 +165,11 @@ impl FitConfig {
         most: usize,
         work: impl FnOnce() -> Result<T, Error> + Send,
     ) -> Result<T, Error> {
+        self.thread_pool(most)?.install(work)
+    }
+
+    /// As many threads as asked for, but at most `most`.
+    fn thread_pool(&self, most: usize) -> Result<rayon::ThreadPool, Error> {
         let all = || std::thread::available_parallelism().map_or(1, NonZero::get);
         let threads = match self.threads {
             0 if most == usize::MAX => 0,
@@ -167,8 +177,7 @@ impl FitConfig {
             asked => asked.min(most),
         };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        pool.map_err(|error| Error::Numerical(format!("{threads} threads could not be started: {error}")))?
-            .install(work)
+        pool.map_err(|error| Error::Numerical(format!("{threads} threads could not be started: {error}")))
     }
 }
 
@@ -412,6 +421,7 @@ fn finish(
         seconds: clock.seconds(),
         seed: config.seed,
         threads: rayon::current_num_threads(),
+        ranks: 1,
     })
 }
 
