@@ -15,7 +15,10 @@ mod ranks;
 use std::process::ExitCode;
 
 use clap::Parser;
+#[cfg(unix)]
+use hbpca::operator::Communicator;
 
+#[cfg(unix)]
 use crate::args::Command;
 use crate::exit::{Exit, Failure};
 
@@ -23,7 +26,7 @@ use crate::exit::{Exit, Failure};
 fn main() -> ExitCode {
     let cli = args::Cli::parse();
     interrupt::listen(true);
-    ended(commands::run(cli.command), true).into()
+    ended(&commands::run(cli.command), true).into()
 }
 
 #[cfg(unix)]
@@ -36,13 +39,12 @@ fn main() -> ExitCode {
     };
     let ranks = match ranks::join() {
         Ok(ranks) => ranks,
-        Err(failure) => return ended(Err(failure), speaks).into(),
+        Err(failure) => return ended(&Err(failure), speaks).into(),
     };
     let Some(ranks) = ranks else {
         interrupt::listen(true);
-        return ended(commands::run(cli.command), true).into();
+        return ended(&commands::run(cli.command), true).into();
     };
-    use hbpca::operator::Communicator;
     let speaks = ranks.rank() == 0;
     interrupt::listen(speaks);
     let result = match cli.command {
@@ -51,17 +53,20 @@ fn main() -> ExitCode {
         command if speaks => commands::run(command),
         _ => Ok(Exit::Success),
     };
-    let code = ranks::part(&ranks, &result);
-    ended(result, speaks);
-    ExitCode::from(code)
+    // Said before any rank ends: a launcher may end all of them when the first one has.
+    ended(&result, speaks);
+    ExitCode::from(ranks::part(&ranks, &result))
 }
 
 /// Says why nothing was done, where that is so.
-fn ended(result: Result<Exit, Failure>, speaks: bool) -> Exit {
-    result.unwrap_or_else(|failure| {
-        if speaks {
-            output::say::error(&failure);
+fn ended(result: &Result<Exit, Failure>, speaks: bool) -> Exit {
+    match result {
+        Ok(exit) => *exit,
+        Err(failure) => {
+            if speaks {
+                output::say::error(failure);
+            }
+            failure.exit()
         }
-        failure.exit()
-    })
+    }
 }

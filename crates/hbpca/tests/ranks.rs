@@ -32,13 +32,16 @@ fn kinds() -> [Matrix<'static>; 4] {
 
 fn config(solver: SolverKind) -> FitConfig {
     let k = if solver.finds_many() { 3 } else { 1 };
-    FitConfig { solver, k, threads: 1, ..FitConfig::default() }
+    // Oja's rule nears the answer like 1/t: it ends with its budget, wherever the rows are.
+    let max_passes = if solver == SolverKind::Oja { 20.0 } else { Limits::default().max_passes };
+    let limits = Limits { max_passes, ..Limits::default() };
+    FitConfig { solver, k, threads: 1, limits, ..FitConfig::default() }
 }
 
 /// Both are certified: their eigenvalues differ by no more than both certificates allow.
 fn agree(one: &Fit, other: &Fit, what: &str) {
-    assert_eq!(one.outcome, Outcome::Converged, "{what}");
-    assert_eq!(other.outcome, Outcome::Converged, "{what}");
+    let wanted = if one.solver == SolverKind::Oja { Outcome::Budget } else { Outcome::Converged };
+    assert_eq!((one.outcome, other.outcome), (wanted, wanted), "{what}");
     for (i, (a, b)) in one.model.eigenvalues().iter().zip(other.model.eigenvalues()).enumerate() {
         let allowed = one.certificate.residuals[i] + other.certificate.residuals[i];
         assert!((a - b).abs() <= allowed, "{what}: {a} and {b} of component {i}, {allowed:e} allowed");
@@ -376,7 +379,7 @@ fn a_checkpoint_resumes_to_the_same_bits_on_as_many_ranks_and_on_no_others() {
             let config = FitConfig { limits, ..config(solver) };
             let cut = parts(&matrix, 3);
             let (whole, saved) = with_checkpoints(&config, &cut, storage, None).unwrap();
-            assert!(saved.len() > 1, "{solver}");
+            assert!(saved.len() > usize::from(solver != SolverKind::Anchored), "{solver}"); // one look is enough for it
             for checkpoint in &saved {
                 let (resumed, _) = with_checkpoints(&config, &cut, storage, Some(checkpoint)).unwrap();
                 assert_eq!(resumed.model, whole.model, "{solver} {storage:?}");
