@@ -60,7 +60,10 @@ fn names_come_back_in_their_order_whatever_is_in_them() {
 
 #[test]
 fn names_that_do_not_fit_are_refused() {
-    let bytes = named(&["one", "two", "six"]).unwrap().to_bytes().unwrap();
+    let mut bytes = named(&["one", "two", "six"]).unwrap().to_bytes().unwrap();
+    // Without a digest, which would tell first.
+    let digest = bytes.windows(6).position(|x| x == b"digest").unwrap();
+    bytes[digest] = b'_';
     let with = |text: &[u8]| {
         let at = bytes.windows(19).position(|x| x == br#"["one","two","six"]"#).unwrap();
         [&bytes[..at], text, &bytes[at + 19..]].concat()
