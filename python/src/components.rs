@@ -18,7 +18,7 @@ pub enum Wanted {
 
 /// What is done with the components of a fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum Selection {
     /// All stay.
     All,
     /// All with variance, and a single one without: rows that are repeated, and rows that weigh as much, have the same.
@@ -29,7 +29,7 @@ pub enum Kept {
     MostLikely,
 }
 
-impl Kept {
+impl Selection {
     /// The fit with the components that are kept.
     pub fn of(self, fit: Fit) -> Fit {
         match self {
@@ -48,27 +48,27 @@ pub fn ask(
     wanted: Option<&Wanted>,
     svd_solver: Option<&str>,
     shape: (usize, usize),
-) -> Outcome<Kept> {
+) -> Outcome<Selection> {
     match wanted {
         Some(Wanted::Share(share)) => {
             config.variance_share = Some(*share);
-            Ok(Kept::All)
+            Ok(Selection::All)
         }
         Some(Wanted::Named(name)) => {
             config.k = columns_of_mle(name, svd_solver, shape)?;
-            Ok(Kept::MostLikely)
+            Ok(Selection::MostLikely)
         }
         Some(Wanted::Count(k)) => {
             let solver = svd_solver.unwrap_or_default();
             check_count(*k, solver, shape)?;
             config.k = (*k).max(1);
-            Ok(if *k == 0 { Kept::None } else { Kept::All })
+            Ok(if *k == 0 { Selection::None } else { Selection::All })
         }
         None => {
             let most = shape.0.min(shape.1);
             config.k = if svd_solver == Some("arpack") { most.saturating_sub(1) } else { most };
             check_count(config.k, svd_solver.unwrap_or_default(), shape)?;
-            Ok(Kept::Varying)
+            Ok(Selection::Varying)
         }
     }
 }

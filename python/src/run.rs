@@ -55,10 +55,10 @@ pub fn fit(
             (Data::InMemory { matrix: &matrix, weights }, (matrix.n_rows(), matrix.n_cols()))
         }
     };
-    let kept = ask(&mut config, n_components.as_ref(), settings.svd_solver(), shape)?;
-    let snapshots = snapshots.then(|| Snapshots::new(&config, shape, kept));
+    let selection = ask(&mut config, n_components.as_ref(), settings.svd_solver(), shape)?;
+    let snapshots = snapshots.then(|| Snapshots::new(&config, shape, selection));
     let run = Run { data, callback: callback.as_ref() };
-    let fit = kept.of(run.fit(py, &config, snapshots)?);
+    let fit = selection.of(run.fit(py, &config, snapshots)?);
     Fitted::of_fit(&fit, config.limits.tol).named(names)
 }
 

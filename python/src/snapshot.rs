@@ -2,7 +2,7 @@
 
 use hbpca::{Block, Certificate, Error, Fit, FitConfig, Model, Record, RowMap, SolverKind, Summary};
 
-use crate::components::Kept;
+use crate::components::Selection;
 use crate::fitted::Fitted;
 
 /// Puts models together; learns what it needs as the run goes on.
@@ -10,7 +10,7 @@ pub struct Snapshots<'a> {
     config: &'a FitConfig,
     /// Rows and columns of the data.
     shape: (usize, usize),
-    kept: Kept,
+    selection: Selection,
     rows: Option<(RowMap, f64)>,
     solver: SolverKind,
     history: Vec<Record>,
@@ -18,8 +18,8 @@ pub struct Snapshots<'a> {
 
 impl<'a> Snapshots<'a> {
     /// Of a fit with these choices.
-    pub fn new(config: &'a FitConfig, shape: (usize, usize), kept: Kept) -> Self {
-        Self { config, shape, kept, rows: None, solver: config.solver, history: Vec::new() }
+    pub fn new(config: &'a FitConfig, shape: (usize, usize), selection: Selection) -> Self {
+        Self { config, shape, selection, rows: None, solver: config.solver, history: Vec::new() }
     }
 
     /// How rows are prepared, and their weight.
@@ -56,6 +56,6 @@ impl<'a> Snapshots<'a> {
         };
         let model = Model::new(&vectors, summary, map)?;
         let fit = Fit::at_iterate(model, certificate, self.solver, self.history.clone(), self.config);
-        Ok(Some(Fitted::of_fit(&self.kept.of(fit), self.config.limits.tol)))
+        Ok(Some(Fitted::of_fit(&self.selection.of(fit), self.config.limits.tol)))
     }
 }
