@@ -15,6 +15,8 @@ mod sample;
 mod theory;
 mod transform;
 
+pub use fit::run_on_ranks as fit_on_ranks;
+
 use crate::args::Command;
 use crate::exit::{Exit, Failure};
 
