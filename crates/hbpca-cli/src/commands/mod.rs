@@ -10,6 +10,7 @@ mod info_table;
 mod inverse;
 mod laboratory;
 mod man;
+mod plan;
 mod report;
 mod sample;
 mod theory;
@@ -38,5 +39,6 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
         Command::Report(args) => report::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Sample(args) => sample::run(&args),
+        Command::Plan(args) => plan::run(&args),
     }
 }

@@ -179,6 +179,11 @@ impl Source {
         Ok(hbpca_io::place(&self.input, &self.options, memory, |rows| config.memory_beside(rows))?)
     }
 
+    /// Whether the data can be read in chunks; headers alone are read.
+    pub fn storage(&self) -> Result<Storage, Failure> {
+        Ok(hbpca_io::on_disk(&self.input, &self.options)?)
+    }
+
     /// What rank `rank` of `size` reads; `memory` is that of a rank.
     pub fn share(
         self,

@@ -9,6 +9,7 @@ mod step_size;
 
 pub use on_disk::StreamPlan;
 pub(crate) use on_ranks::RankFacts;
+pub use on_ranks::{Forecast, Network};
 pub(crate) use step_size::{StepSize, sample_rows};
 
 use crate::Error;

@@ -11,7 +11,7 @@ use super::on_disk::ToldLater;
 use super::source::Source;
 use super::{Fit, Run, run_on};
 use crate::checkpoint::{Checkpoints, Session};
-use crate::choose::{Plan, RankFacts, StreamPlan, sample_rows};
+use crate::choose::{Network, Plan, RankFacts, StreamPlan, sample_rows};
 use crate::columns::{ColumnStatistics, RowMap, heaviest};
 use crate::config::FitConfig;
 use crate::matrix::{Matrix, Replacement, RowChunks, Sampler, fingerprint_of_chunks};
@@ -404,7 +404,7 @@ impl World {
             sparse: self.is_sparse(),
             most_rows: most(|facts| facts.n),
             most_entries: most(|facts| facts.entries),
-            latency: RankFacts::LATENCY,
+            network: Network::default(),
         }
     }
 
