@@ -4,10 +4,10 @@
     python3 bench/distributed.py [--rows 200000] [--columns 400] [-k 10] [--mpiexec PATH] [--repeat 3]
 
 1. `mpiexec -n 2 hbpca --threads 1` against one process with two threads: the same cores, so that the ratio is what ranks cost.
-2. A Dask cluster of two worker processes: hbpca's PCA against dask-ml's PCA and dask's `svd_compressed` on the same persisted array, with the
+2. A Dask cluster of two worker processes: hbpca against dask-ml's PCA and `svd_compressed` on the same persisted array, with the
    largest principal angle to an exact answer. Peers that cannot be imported are left out with a word.
 
-Needs NumPy and the release binary; the second part runs in an environment with hbpca and Dask (`python/run_tests.py --prepare` makes one).
+Needs NumPy and the release binary; the second part runs in an environment with hbpca and Dask.
 """
 
 from __future__ import annotations
@@ -66,7 +66,6 @@ def cluster(options: argparse.Namespace, X: np.ndarray) -> None:
     try:
         import dask.array as da
         from distributed import Client, LocalCluster
-
         from hbpca import PCA
     except ImportError as error:
         print(f"Dask: left out, {error}")

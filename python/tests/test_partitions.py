@@ -8,7 +8,6 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from data import rng
 
 from hbpca import PCA, _hbpca
 from hbpca._partitions import answer
@@ -18,7 +17,7 @@ da = pytest.importorskip("dask.array")
 
 
 def rows(n=503, d=14):
-    return rng(1).normal(size=(n, d)) * 0.8 ** np.arange(d) + 100
+    return np.random.default_rng(1).normal(size=(n, d)) * 0.8 ** np.arange(d) + 100
 
 
 def close(pca, X, **settings):

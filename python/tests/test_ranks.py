@@ -6,7 +6,6 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from data import rng
 
 from hbpca import PCA
 
@@ -62,7 +61,7 @@ def on_ranks(size, work):
 
 
 def matrix(kind):
-    X = rng(1).normal(size=(301, 12)) * 0.7 ** np.arange(12) + 5
+    X = np.random.default_rng(1).normal(size=(301, 12)) * 0.7 ** np.arange(12) + 5
     if kind == "sparse":
         return sp.random(301, 12, 0.3, format="csr", random_state=1)
     return X.astype(kind)
@@ -89,7 +88,7 @@ def test_every_rank_ends_with_the_components_of_all_rows(kind, solver):
 
 
 def test_weights_are_those_of_all_ranks():
-    X, weights = matrix("float64"), rng(2).integers(0, 4, 301).astype(float)
+    X, weights = matrix("float64"), np.random.default_rng(2).integers(0, 4, 301).astype(float)
     want = PCA(2, tol=1e-12).fit(np.repeat(X, weights.astype(int), axis=0))
 
     def work(comm):
@@ -131,6 +130,6 @@ def test_frames_in_another_order_are_refused():
 
 
 def test_none_takes_all_components_of_all_rows():
-    X = rng(3).normal(size=(8, 6))
+    X = np.random.default_rng(3).normal(size=(8, 6))
     pcas = on_ranks(2, lambda comm: PCA(comm=comm).fit(X[comm.Get_rank() * 4 : comm.Get_rank() * 4 + 4]))
     assert [pca.n_components_ for pca in pcas] == [6, 6]
