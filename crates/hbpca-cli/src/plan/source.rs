@@ -7,6 +7,7 @@ use std::time::Instant;
 use hbpca::{FitConfig, Matrix, Model, RankRows, RowChunks};
 use hbpca_io::{
     ByteSize, ColumnRef, Data, Features, Input, NamesToMatch, OnDisk, Place, Precision, ReadOptions, Share,
+    Storage,
 };
 
 use crate::args::DataArgs;
