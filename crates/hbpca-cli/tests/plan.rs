@@ -13,7 +13,8 @@ fn more_ranks_take_less_time_and_less_memory_each() {
         let of = |object: &serde_json::Value| object["solvers"][0][key].as_f64().unwrap();
         assert!(of(&one) > least * of(&many), "{key}");
     }
-    assert_eq!((many["ranks"].as_u64(), many["latency"].as_f64()), (Some(64), Some(50e-6)));
+    assert_eq!(many["ranks"].as_u64(), Some(64));
+    assert!((many["latency"].as_f64().unwrap() / 50e-6 - 1.0).abs() < 1e-12);
     assert_eq!(one["solvers"][0]["communicating_seconds"].as_f64(), Some(0.0));
     // Where messages take longer than products, that is the limit.
     let slow = plan("--ranks 1024 --latency 1s");
