@@ -91,7 +91,7 @@ def answers(files: dict[str, list[str]], folder: Path) -> None:
     scipy.sparse.save_npz(folder / "large.npz", large, compressed=False)
     for name in ("large.npy", "large.npz"):
         fit = ["fit", folder / name, "-k", 3, "--solver", "krylov", "-q"]
-        assert "on disk on 2 ranks" in run(2, *fit, "--memory", "32M").stdout
+        assert "on disk on 2 ranks" in run(2, *fit[:-1], "--memory", "32M").stdout
         alone = json.loads(run(0, *fit, "--json").stdout)
         same(alone, json.loads(run(2, *fit, "--json", "--memory", "32M").stdout), 2)
     model = [folder / f"{name}.safetensors" for name in ("once", "twice")]

@@ -53,7 +53,11 @@ fn run(command: args::Command) -> ExitCode {
 
     let ranks = match ranks::join() {
         Ok(ranks) => ranks,
-        Err(failure) => return ended(&Err(failure)).into(),
+        Err(failure) => {
+            let exit = ended(&Err(failure));
+            ranks::let_rank_0_speak();
+            return exit.into();
+        }
     };
     let Some(ranks) = ranks else { return ended(&commands::run(command)).into() };
     let result = match command {
@@ -88,6 +92,7 @@ fn not_understood(error: &clap::Error) -> ExitCode {
         return Exit::Success.into();
     }
     report(&Failure::Usage(error.render().to_string().trim_end().to_owned()));
+    ranks::let_rank_0_speak();
     Exit::Usage.into()
 }
 

@@ -22,6 +22,13 @@ pub fn is_another() -> bool {
     Launcher::of_environment().is_some_and(|launcher| launcher.rank.is_some_and(|rank| rank > 0))
 }
 
+/// Before the ranks have met, each fails alone, and a launcher ends all of them with the first: rank 0 gets the time to say why.
+pub fn let_rank_0_speak() {
+    if is_another() {
+        std::thread::sleep(std::time::Duration::from_secs(1));
+    }
+}
+
 /// What everyone did, or the failure of the first rank that could not, on every rank.
 pub fn agree<T>(ranks: &dyn Communicator, own: Result<T, Failure>) -> Result<T, Failure> {
     let failed = first(ranks, own.is_err()).map_err(|error| Failure::ranks(&error))?;
