@@ -45,13 +45,13 @@ pub fn fit(
     let matrix;
     let names;
     let (data, shape) = match on_disk(py, &rows, &config)? {
-        Some((rows, memory)) if weights.is_none() => {
+        Some((rows, memory)) => {
             let shape = (rows.n_rows(), rows.n_cols());
             names = rows.column_names().map(<[String]>::to_vec);
-            (Data::OnDisk { rows, memory }, shape)
+            (Data::OnDisk { rows, weights, memory }, shape)
         }
-        _ => {
-            (matrix, names) = rows.named_matrix(py, FiniteCheck::Later)?;
+        None => {
+            (matrix, names) = rows.named_matrix(py, FiniteCheck::Later, config.missing)?;
             (Data::InMemory { matrix: &matrix, weights }, (matrix.n_rows(), matrix.n_cols()))
         }
     };
@@ -59,7 +59,7 @@ pub fn fit(
     let snapshots = snapshots.then(|| Snapshots::new(&config, shape, selection));
     let run = Run { data, callback: callback.as_ref() };
     let fit = selection.of(run.fit(py, &config, snapshots)?);
-    Fitted::of_fit(&fit, config.limits.tol).named(names)
+    Fitted::of_fit(&fit, config.limits.tol).treating(config.missing, &fit).named(names)
 }
 
 /// The rows of a file that does not fit, and the memory it does not fit into.
@@ -80,7 +80,7 @@ fn on_disk(py: Python<'_>, rows: &Input<'_>, config: &FitConfig) -> Outcome<Opti
 /// What is fitted.
 enum Data<'a> {
     InMemory { matrix: &'a Matrix<'a>, weights: Option<&'a [f64]> },
-    OnDisk { rows: Box<dyn OnDisk>, memory: u64 },
+    OnDisk { rows: Box<dyn OnDisk>, weights: Option<&'a [f64]>, memory: u64 },
 }
 
 impl Data<'_> {
@@ -102,8 +102,9 @@ impl Data<'_> {
                 let config = FitConfig { memory, ..config.clone() };
                 Ok(config.run().weights(weights).observers(observers).cancelled_by(cancel).fit(matrix)?)
             }
-            Self::OnDisk { rows, memory } => {
-                Ok(config.run().observers(observers).cancelled_by(cancel).fit_streamed(rows, memory)?)
+            Self::OnDisk { rows, weights, memory } => {
+                let run = config.run().weights(weights).observers(observers).cancelled_by(cancel);
+                Ok(run.fit_streamed(rows, memory)?)
             }
         }
     }

@@ -4,7 +4,8 @@ use hbpca::{Batch, FitConfig, Limits, MomentumChoice, PrecisionChoice, SolverKin
 use hbpca_io::{ByteSize, OutputFile, Place, Precision};
 
 use super::{
-    CheckpointFiles, Files, SolverFlags, Source, Streamed, create, open_model, refuse_misleading_name,
+    CheckpointFiles, Files, SolverFlags, Source, Streamed, Weights, create, open_model,
+    refuse_misleading_name,
 };
 use crate::args::{FitArgs, HowMany, MomentumArg, PrecisionArg, StepSize};
 use crate::exit::Failure;
@@ -19,6 +20,8 @@ pub struct FitPlan {
     pub source: Source,
     /// The data where it stays on disk.
     pub streamed: Option<Streamed>,
+    /// Where the weights of the rows come from.
+    pub weights: Weights,
     /// The choices.
     pub config: FitConfig,
     /// The names of the columns of the model to start from.
@@ -50,6 +53,12 @@ impl FitPlan {
         check_before_reading(&config)?;
         let mut source = Source::find(&args.data)?;
         source.keep_in(storage(args.precision));
+        let weights = Weights::from(&args.weights);
+        weights.ask(&mut source);
+        source.hold_missing(config.missing);
+        if let Some(columns) = &args.one_hot {
+            source.code(columns);
+        }
         let mut start_names = None;
         if let Some(path) = &args.start {
             let model = open_model(path)?.model;
@@ -58,11 +67,14 @@ impl FitPlan {
         }
         let streamed = match source.place(&config, args.memory)? {
             Place::Memory => None,
-            Place::Disk { rows, memory } => Some(Streamed::plan(rows, &config, memory, &source.name)?),
+            Place::Disk { rows, memory } => {
+                Some(Streamed::plan(rows, &weights, &config, memory, &source.name)?)
+            }
         };
         Ok(Self {
             source,
             streamed,
+            weights,
             solver_flags: SolverFlags::given(args),
             config,
             start_names,
@@ -78,7 +90,10 @@ impl FitPlan {
 
 /// Refuses files that are both read and written, and names that promise something else. A checkpoint may be resumed in its place.
 fn check_files(args: &FitArgs) -> Result<(), Failure> {
-    let read = || Files::default().reads("data", &args.data.data).reads("--start", &args.start);
+    let read = || {
+        let files = Files::default().reads("data", &args.data.data).reads("--start", &args.start);
+        files.reads("--weights", &args.weights.weights)
+    };
     read().writes("--checkpoint", &args.checkpoint).check()?;
     read()
         .reads("--resume", &args.resume)
@@ -148,6 +163,8 @@ fn config(args: &FitArgs) -> Result<FitConfig, Failure> {
         tuning: if args.tune { Tuning::Measured } else { Tuning::Nominal },
         certify: args.certify,
         probe_seed: args.probe_seed,
+        missing: args.missing.policy(),
+        em: args.missing.em_limits(args.missing.policy())?,
         ..default
     })
 }

@@ -61,7 +61,7 @@ impl ColumnStatistics {
     }
 
     /// What means are told relative to while they are gathered: a row of dense data; compressed rows are mostly zero.
-    pub(super) fn pivot_at(matrix: &Matrix<'_>, row: usize) -> Vec<f64> {
+    pub(crate) fn pivot_at(matrix: &Matrix<'_>, row: usize) -> Vec<f64> {
         let mut pivot = vec![0.0; matrix.n_cols()];
         if !matrix.is_sparse() {
             matrix.for_each_in_row(row, |j, x| pivot[j] = x);
@@ -224,6 +224,19 @@ impl ColumnStatistics {
         self.weight = weight;
     }
 
+    /// Counts rows that weigh nothing.
+    pub(crate) fn count_rows(&mut self, n: usize) {
+        self.n_rows += n;
+    }
+
+    /// The same statistics where weights were scaled: their sum is `weight`.
+    pub(crate) fn weighing(mut self, weight: f64) -> Self {
+        let factor = weight / self.weight;
+        self.squares.iter_mut().for_each(|square| *square *= factor);
+        self.weight = weight;
+        self
+    }
+
     /// A column with one value throughout has exactly that mean and no spread, whatever rounding made of it.
     pub(super) fn settle_constant_columns(&mut self) {
         for j in 0..self.mean.len() {
@@ -363,7 +376,7 @@ impl ColumnStatistics {
 }
 
 /// The first row of the largest weight.
-fn heaviest(weights: &[f64]) -> usize {
+pub(crate) fn heaviest(weights: &[f64]) -> usize {
     (0..weights.len()).fold(0, |best, l| if weights[l] > weights[best] { l } else { best })
 }
 

@@ -17,7 +17,7 @@
 //! size times that of a dot. R⁻¹ stretches all p errors together by at most ‖R⁻¹‖, which is computed.
 //! Where guesses are so far off that ‖R⁻¹‖ > 4 the images are thrown away and computed in a pass of their own.
 
-use super::{GatheredStatistics, MOST_MERGES, Streamed};
+use super::{MOST_MERGES, Streamed};
 use crate::columns::{ColumnStatistics, RowMap};
 use crate::linalg::{gram, product, svqb_transform};
 use crate::operator::products::sum::unscale;
@@ -37,7 +37,7 @@ impl Streamed<'_> {
         z: &mut Block,
     ) -> Result<RoundingBound, Error> {
         let p = x.p();
-        let mut gathered = GatheredStatistics::of_columns(self.dim());
+        let mut gathered = self.gathering();
         self.sum_all(guess, x, Precision::Double, Some(&mut gathered), z)?;
         let n = self.n_rows();
         self.know(gathered.finish()?);

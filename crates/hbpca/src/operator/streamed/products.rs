@@ -1,6 +1,6 @@
 //! What solvers see of rows on disk.
 
-use super::{Columns, GatheredStatistics, MOST_MERGES, Prepared, Streamed};
+use super::{Columns, MOST_MERGES, Prepared, Streamed};
 use crate::operator::forming::form::{ChunkByChunk, additions, mirror, scale_both_sides};
 use crate::operator::in_memory::single_rounding;
 use crate::operator::products::sum::unscale;
@@ -139,13 +139,10 @@ impl ExplicitCovariance for Streamed<'_> {
             Some(guess) => guess.clone(),
             None => self.known_map()?.without_scale(),
         };
-        let mut gathered = guessed.as_ref().map(|_| GatheredStatistics::of_columns(d));
-        self.full_pass(gathered.as_mut(), |rows, work| {
+        let mut gathered = guessed.as_ref().map(|_| self.gathering());
+        self.full_pass(gathered.as_mut(), |rows, weights, work| {
             work.additions = work.additions.max(additions(rows.n_rows(), 1) + 6);
-            sums.add(
-                &Prepared { matrix: rows, map: &about, vanishing: &[], weights: None, cancel: &cancel },
-                c,
-            );
+            sums.add(&Prepared { matrix: rows, map: &about, vanishing: &[], weights, cancel: &cancel }, c);
         })?;
         drop(sums);
         mirror(c, 1.0 / n as f64);
