@@ -113,7 +113,7 @@ def test_saved_and_pickled_models_remember(data, tmp_path):
 def test_files_frames_strides_and_chunks(data, tmp_path):
     want = PCA(2, missing="mean").fit(data)
     np.save(tmp_path / "x.npy", data)
-    np.savetxt(tmp_path / "x.csv", data, delimiter=",", header=",".join("abcdefg"), comments="", fmt="%r")
+    np.savetxt(tmp_path / "x.csv", data, delimiter=",", header=",".join("abcdefg"), comments="", fmt="%.17g")
     for path in (tmp_path / "x.npy", tmp_path / "x.csv"):
         pca = PCA(2, missing="mean").fit(path)
         np.testing.assert_allclose(pca.explained_variance_, want.explained_variance_, rtol=1e-12)

@@ -207,9 +207,8 @@ fn streamed_rows_take_the_mean_or_are_dropped_and_em_is_refused() {
         text += &(fields.join(",") + "\n");
     }
     folder.write("x.csv", &text);
-    let python_free =
-        hbpca_io::ReadOptions { missing: hbpca_io::MissingFields::Nan, ..ReadOptions::default() };
-    let data = read(Input::path(folder.path("x.csv")), &python_free).unwrap();
+    let holding = hbpca_io::ReadOptions { missing: hbpca_io::MissingFields::Nan, ..ReadOptions::default() };
+    let data = read(Input::path(folder.path("x.csv")), &holding).unwrap();
     hbpca_io::write(&folder.path("x.npy"), &data.matrix, &hbpca_io::WriteOptions::default()).unwrap();
     for missing in ["mean", "drop-rows"] {
         let choices = format!("--missing {missing} -k 3 --tol 1e-9 --json -q");

@@ -303,11 +303,11 @@ fn certificate_in_words(stored: &StoredModel) -> String {
 }
 
 /// What becomes of missing values, and became of those that there were.
-fn missing_in_words(reading: &Reading) -> String {
+fn missing_in_words(reading: &Reading) -> Option<String> {
     match (&reading.missing_values, reading.missing) {
-        (Some(report), _) => report.to_string(),
-        (None, Missing::Error) => "refused".into(),
-        (None, policy) => format!("{policy}; there were none"),
+        (Some(report), _) => Some(report.to_string()),
+        (None, Missing::Error) => None,
+        (None, policy) => Some(format!("{policy}; there were none")),
     }
 }
 
@@ -326,7 +326,7 @@ fn weight(stored: &StoredModel) -> String {
 fn model_report(stored: &StoredModel, name: &str) -> String {
     let (model, origin, summary) = (&stored.model, &stored.origin, stored.model.summary());
     let count = number::count;
-    let mut text = facts(&[
+    let mut lines = vec![
         ("model", name.into()),
         ("components", format!("{} of {} columns", count(model.n_components()), count(summary.d))),
         (
@@ -345,9 +345,10 @@ fn model_report(stored: &StoredModel, name: &str) -> String {
         ("outcome", format!("{}, tolerance {}", origin.outcome, number::small(origin.tol))),
         ("certificate", certificate_in_words(stored)),
         ("total variance", number::value(summary.total_variance)),
-        ("missing values", missing_in_words(&origin.reading)),
         ("written by", origin.software.clone()),
-    ]);
-    text += "\n";
-    text + &scree::plot(model.eigenvalues(), &model.explained_variance_ratio())
+    ];
+    if let Some(words) = missing_in_words(&origin.reading) {
+        lines.insert(3, ("missing values", words));
+    }
+    facts(&lines) + "\n" + &scree::plot(model.eigenvalues(), &model.explained_variance_ratio())
 }

@@ -44,7 +44,7 @@ fn not_converged(fit: &Fit, limits: &Limits) -> Option<String> {
         }
         Outcome::Stagnated => Some(stagnated(fit, limits, &reached, angle.as_deref())),
         _ if fit.missing.is_some_and(|m| m.stationary_point.is_some_and(|point| !point.is_reached())) => Some(
-            "em did not reach a fixed point: try a larger --em-max-rounds, a larger --em-tol, fewer components or an --em-ridge".into(),
+            "em did not reach a fixed point: try a larger --em-max-rounds or --max-passes, a larger --em-tol, fewer components or an --em-ridge".into(),
         ),
         _ => {
             let reached = angle.unwrap_or(reached);

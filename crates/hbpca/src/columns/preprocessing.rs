@@ -165,11 +165,6 @@ impl RowMap {
         self.blur
     }
 
-    /// The same where C is off by `bound` besides.
-    pub(crate) fn blurred_by(self, bound: f64) -> Self {
-        Self { blur: self.blur + bound, ..self }
-    }
-
     /// How far C is from that of rows before they were rounded to single precision. With prepared rows A and their errors E, ‖E‖² ≤ u²Σ‖D⁻¹x‖²,
     /// ‖(A + E)ᵀ(A + E) − AᵀA‖ ≤ 2‖A‖‖E‖ + ‖E‖². Each column's scale, too, is off, by h of itself at most, which moves C by (2h + h²)tr C.
     pub(crate) fn moved_by_narrowing(&self, statistics: Option<&ColumnStatistics>) -> f64 {

@@ -1,7 +1,8 @@
 //! Means of what is there.
 //!
 //! A column's mean is its pivot c, the first value that counts, plus Σw(x − c)/Σw over the rows that have a value. The sum is compensated (Neumaier 1974), so
-//! that its error is that of its terms: |fl(μ) − μ| ≤ 4ε(|μ| + range), whatever n is. An entry that is not stored is a zero that is there.
+//! that its error is that of its terms: |fl(μ) − μ| ≤ 4ε(|μ| + range), whatever n is. Rows of f32 are completed with means of f32: these are what the completed matrix
+//! holds, and nothing of it is rounded. An entry that is not stored is a zero that is there.
 
 use crate::Error;
 use crate::columns::RowMap;
@@ -81,7 +82,6 @@ impl PresentMeans {
         if let Some(column) = (0..d).find(|&j| is_empty(j)) {
             return Err(Error::NothingInColumn { column });
         }
-        let unit = if single { f64::from(f32::EPSILON) / 2.0 } else { 0.0 };
         let (mut values, mut squares) = (vec![0.0; d], vec![0.0; d]);
         for j in 0..d {
             let present = self.weight - self.missing[j];
@@ -89,9 +89,13 @@ impl PresentMeans {
             if !mean.is_finite() {
                 continue; // an infinity, which the statistics will name
             }
-            values[j] = if single { f64::from(mean as f32) } else { mean };
+            if single {
+                values[j] = f64::from(mean as f32);
+                continue;
+            }
+            values[j] = mean;
             let (low, high) = self.range[j];
-            let off = 4.0 * f64::EPSILON * (mean.abs() + high - low) + unit * mean.abs();
+            let off = 4.0 * f64::EPSILON * (mean.abs() + high - low);
             squares[j] = self.missing[j] / self.weight * off * off;
         }
         Ok(Filling { values, squares })

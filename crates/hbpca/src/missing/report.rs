@@ -58,17 +58,16 @@ impl fmt::Display for MissingReport {
         match (policy, &self.stationary_point) {
             (Missing::DropRows, _) => write!(f, "{dropped} rows dropped"),
             (Missing::Mean, _) => write!(f, "filled with column means"),
-            (Missing::Em, Some(point)) => {
-                let StationaryPoint { rounds, distance, tol, .. } = point;
-                if point.is_reached() {
+            (Missing::Em, Some(StationaryPoint { rounds, distance, tol, .. })) => {
+                if distance <= tol {
                     write!(
                         f,
-                        "em ended at a stationary point after {rounds} rounds, within {distance:.1e} of its fixed point"
+                        "em ended at a stationary point after {rounds} rounds; one more would change {distance:.1e} of the spread"
                     )
                 } else {
                     write!(
                         f,
-                        "em stopped after {rounds} rounds, {distance:.1e} from a fixed point where {tol:.1e} was asked for"
+                        "em stopped after {rounds} rounds; one more would change {distance:.1e} of the spread, {tol:.1e} was asked for"
                     )
                 }
             }

@@ -66,7 +66,7 @@ impl Streamed<'_> {
         }
         let folding = offsets.rounding(&map);
         let rounding = self.rounding_of_moment(moment, 1).of_image();
-        Ok(RoundingBound::new(stretch * (rounding + folding + combining)))
+        Ok(RoundingBound::new(stretch * (rounding + folding + combining) + self.moved))
     }
 
     /// C about the guessed mean becomes C about the map's shift, D left aside; returns the bound on its rounding.
@@ -79,7 +79,8 @@ impl Streamed<'_> {
                 *c += offsets.wanted[i] * offsets.wanted[j] - offsets.guessed[i] * offsets.guessed[j];
             }
         }
-        self.rounding_of_moment(self.moment_about(guess, &offsets), MOST_MERGES).plus(offsets.rounding(map))
+        self.rounding_of_moment(self.moment_about(guess, &offsets), MOST_MERGES)
+            .plus(offsets.rounding(map) + self.moved)
     }
 
     /// M of the module's text with both corrections; for compressed rows, whose μ₀ is subtracted after the products, relative to

@@ -58,6 +58,8 @@ pub struct Streamed<'s> {
     weights: Option<RowWeights>,
     /// What holes were filled with, where there were such.
     filling: Option<Filling>,
+    /// How far that moves C, once the columns are known.
+    moved: f64,
 }
 
 /// A weight for every row.
@@ -124,6 +126,7 @@ impl<'s> Streamed<'s> {
             found: Arc::default(),
             weights: None,
             filling: None,
+            moved: 0.0,
         })
     }
 
@@ -257,8 +260,7 @@ impl<'s> Streamed<'s> {
             Some(weights) => statistics.weighing(weights.total),
         };
         let map = self.preprocessing.row_map(&statistics);
-        let moved = self.filling.as_ref().map_or(0.0, |filling| filling.moves(&map));
-        let map = map.blurred_by(moved);
+        self.moved = self.filling.as_ref().map_or(0.0, |filling| filling.moves(&map));
         self.found.get_or_init(|| (map.clone(), statistics.weight()));
         self.columns = Columns::Known { statistics, map };
     }
@@ -432,7 +434,7 @@ impl<'s> Streamed<'s> {
     fn known_rounding(&self, map: &RowMap, merges_per_chunk: usize) -> RoundingBound {
         let sparse = self.reader.source.is_sparse();
         let moment = if sparse { map.uncentred_moment() } else { map.total_variance() };
-        self.rounding_of_moment(moment, merges_per_chunk).plus(map.blur())
+        self.rounding_of_moment(moment, merges_per_chunk).plus(map.blur() + self.moved)
     }
 }
 

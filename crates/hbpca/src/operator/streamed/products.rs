@@ -15,7 +15,8 @@ impl Streamed<'_> {
     /// How far images in single precision are off, where there are such products and the columns are known.
     fn rounding_in_single(&self) -> Option<RoundingBound> {
         let (map, _) = self.columns().filter(|_| self.single)?;
-        single_rounding(map, self.n_rows(), self.dim()).map(|bound| RoundingBound::new(bound + map.blur()))
+        single_rounding(map, self.n_rows(), self.dim())
+            .map(|bound| RoundingBound::new(bound + map.blur() + self.moved))
     }
 }
 
