@@ -41,6 +41,7 @@ fn help() {
         "completions",
         "man",
         "demo",
+        "plan",
     ] {
         insta::assert_snapshot!(format!("help-{command}"), help(&format!("{command} --help")));
     }

@@ -122,6 +122,19 @@ pub enum Error {
         "the run was abandoned in the middle of a pass: there is no result; cancel it instead to keep what it has"
     )]
     Abandoned,
+    /// Another rank failed.
+    #[error("rank {rank}: {message}")]
+    Rank {
+        /// The rank.
+        rank: usize,
+        /// Whether a [parameter](Error::Parameter) is at fault.
+        of_parameter: bool,
+        /// What it said.
+        message: String,
+    },
+    /// Ranks that cannot reach each other, or do not belong together.
+    #[error("the ranks cannot go on together: {0}")]
+    Communication(String),
     /// An eigen-solve that did not converge, or threads that could not be started: no fault of the data.
     #[error("the computation failed: {0}")]
     Numerical(String),

@@ -11,10 +11,13 @@ mod info_table;
 mod inverse;
 mod laboratory;
 mod man;
+mod plan;
 mod report;
 mod sample;
 mod theory;
 mod transform;
+
+pub use fit::run_on_ranks as fit_on_ranks;
 
 use crate::args::Command;
 use crate::exit::{Exit, Failure};
@@ -38,5 +41,6 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
         Command::Report(args) => report::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Sample(args) => sample::run(&args),
+        Command::Plan(args) => plan::run(&args),
     }
 }

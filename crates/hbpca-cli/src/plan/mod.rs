@@ -12,10 +12,10 @@ mod table_output;
 mod weights;
 
 pub use checkpoints::CheckpointFiles;
-pub use fit::{FitPlan, refuse_huge_covariance, storage};
+pub use fit::{FitOutputs, FitPlan, RankFitPlan, refuse_huge_covariance, storage};
 pub use overlap::{Files, refuse_misleading_name};
 pub use solver_flags::SolverFlags;
-pub use source::{Loaded, Source, kind};
+pub use source::{Loaded, OwnRows, RankSource, Source, kind};
 pub use start::start_in_order;
 pub use streamed::Streamed;
 pub use table_output::{TableOutput, known_format};

@@ -4,6 +4,8 @@ mod in_memory;
 mod missing;
 mod moments;
 mod on_disk;
+mod on_partitions;
+mod on_ranks;
 mod operator;
 mod source;
 
@@ -30,6 +32,7 @@ pub use missing::CompletedFit;
 use missing::Rounded;
 use moments::FromMoments;
 use on_disk::{Holed, OnDisk};
+pub use on_ranks::RankRows;
 use operator::GivenOperator;
 use source::Source;
 
@@ -71,6 +74,8 @@ pub struct Fit {
     pub seed: u64,
     /// Threads used.
     pub threads: usize,
+    /// Ranks that held the rows.
+    pub ranks: usize,
 }
 
 impl Fit {
@@ -101,6 +106,7 @@ impl Fit {
             seconds: now.seconds,
             seed: config.seed,
             threads: config.threads,
+            ranks: 1,
         }
     }
 }
@@ -185,6 +191,15 @@ impl FitConfig {
         })
     }
 
+    /// Holes are looked for in one matrix, or in rows of one disk.
+    fn refuse_missing(&self, of: &str) -> Result<(), Error> {
+        if self.missing == Missing::Error {
+            return Ok(());
+        }
+        let advice = format!("{of} can have no missing values yet: fill them in or drop rows first");
+        Err(Error::parameter("missing", self.missing, advice))
+    }
+
     /// For rows of which only moments are kept: weights that are 0 where a row with holes is dropped. What has to know all rows is refused.
     fn dropping(&self, matrix: &Matrix<'_>, weights: Option<&[f64]>) -> Result<Option<Vec<f64>>, Error> {
         if self.missing == Missing::Error {
@@ -224,6 +239,11 @@ impl FitConfig {
         most: usize,
         work: impl FnOnce() -> Result<T, Error> + Send,
     ) -> Result<T, Error> {
+        self.thread_pool(most)?.install(work)
+    }
+
+    /// As many threads as asked for, but at most `most`.
+    fn thread_pool(&self, most: usize) -> Result<rayon::ThreadPool, Error> {
         let all = || std::thread::available_parallelism().map_or(1, NonZero::get);
         let threads = match self.threads {
             0 if most == usize::MAX => 0,
@@ -231,8 +251,7 @@ impl FitConfig {
             asked => asked.min(most),
         };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        pool.map_err(|error| Error::Numerical(format!("{threads} threads could not be started: {error}")))?
-            .install(work)
+        pool.map_err(|error| Error::Numerical(format!("{threads} threads could not be started: {error}")))
     }
 }
 
@@ -564,6 +583,7 @@ fn finish(
         seconds: clock.seconds(),
         seed: config.seed,
         threads: rayon::current_num_threads(),
+        ranks: 1,
     })
 }
 
