@@ -28,6 +28,7 @@ ENVIRONMENTS = {
         "scikit-learn",
         "scipy",
         "pandas",
+        "statsmodels",
         "polars",
         "pyarrow",
         "matplotlib",

@@ -47,13 +47,13 @@ pub fn fit(
     let matrix;
     let names;
     let (data, shape) = match on_disk(py, &rows, &config)? {
-        Some((rows, memory)) if weights.is_none() => {
+        Some((rows, memory)) => {
             let shape = (rows.n_rows(), rows.n_cols());
             names = rows.column_names().map(<[String]>::to_vec);
-            (Data::OnDisk { rows, memory }, shape)
+            (Data::OnDisk { rows, weights, memory }, shape)
         }
-        _ => {
-            (matrix, names) = rows.named_matrix(py, FiniteCheck::Later)?;
+        None => {
+            (matrix, names) = rows.named_matrix(py, FiniteCheck::Later, config.missing)?;
             (Data::InMemory { matrix: &matrix, weights }, (matrix.n_rows(), matrix.n_cols()))
         }
     };
@@ -61,7 +61,8 @@ pub fn fit(
     let snapshots = snapshots.then(|| Snapshots::new(&config, shape, selection));
     let run = Run { data, callback: callback.as_ref() };
     let fit = run.fit(py, &config, snapshots)?.ok_or_else(|| Failure::value("no rank has the fit"))?;
-    Fitted::of_fit(&selection.of(fit), config.limits.tol).named(names)
+    let fit = selection.of(fit);
+    Fitted::of_fit(&fit, config.limits.tol).treating(config.missing, &fit).named(names)
 }
 
 /// Fits the rows of all ranks, of which these are one's own and `shape` is that of all. The first rank gets the result.
@@ -132,7 +133,7 @@ fn on_disk(py: Python<'_>, rows: &Input<'_>, config: &FitConfig) -> Outcome<Opti
 /// What is fitted.
 enum Data<'a> {
     InMemory { matrix: &'a Matrix<'a>, weights: Option<&'a [f64]> },
-    OnDisk { rows: Box<dyn OnDisk>, memory: u64 },
+    OnDisk { rows: Box<dyn OnDisk>, weights: Option<&'a [f64]>, memory: u64 },
     OnRanks { matrix: &'a Matrix<'a>, weights: Option<&'a [f64]>, ranks: &'a PythonRanks },
     Partitions { partitions: &'a PythonPartitions, round_cost: f64 },
 }
@@ -156,8 +157,9 @@ impl Data<'_> {
                 let config = FitConfig { memory, ..config.clone() };
                 Ok(Some(config.run().weights(weights).observers(observers).cancelled_by(cancel).fit(matrix)?))
             }
-            Self::OnDisk { rows, memory } => {
-                Ok(Some(config.run().observers(observers).cancelled_by(cancel).fit_streamed(rows, memory)?))
+            Self::OnDisk { rows, weights, memory } => {
+                let run = config.run().weights(weights).observers(observers).cancelled_by(cancel);
+                Ok(Some(run.fit_streamed(rows, memory)?))
             }
             Self::OnRanks { matrix, weights, ranks } => {
                 let run = config.run().weights(weights).observers(observers).cancelled_by(cancel);
