@@ -5,6 +5,7 @@ mod completions;
 mod convert;
 mod demo;
 mod fit;
+mod genotypes;
 mod info;
 mod info_table;
 mod inverse;

@@ -3,6 +3,7 @@
 use hbpca::Dense;
 use hbpca_io::score_names;
 
+use super::genotypes;
 use crate::args::TransformArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::say::Verbosity;
@@ -15,6 +16,12 @@ pub fn run(args: &TransformArgs) -> Result<Exit, Failure> {
     read.writes("--output", [&args.output]).check()?;
     let model = plan::open_model(&args.model)?.model;
     let mut source = Source::find(&args.data)?;
+    if source.is_genotypes() {
+        if let Some(columns) = &args.keep {
+            source.keep(columns);
+        }
+        return genotypes::transform(args, &model, source);
+    }
     source.for_model(&model);
     if let Some(columns) = &args.keep {
         source.keep(columns);

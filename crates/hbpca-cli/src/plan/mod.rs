@@ -78,6 +78,7 @@ impl From<&PreparationArgs> for Preprocessing {
                 ScaleArg::None => Scaling::None,
                 ScaleArg::Std => Scaling::Std,
                 ScaleArg::Minmax => Scaling::MinMax,
+                ScaleArg::Hwe => Scaling::Hwe,
             },
         }
     }

@@ -2,6 +2,7 @@
 
 mod dimension;
 mod distances;
+mod genotypes;
 mod likelihood;
 mod null;
 mod projection;

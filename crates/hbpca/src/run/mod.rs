@@ -1,5 +1,6 @@
 //! From data and a few choices to a certified model: the front door.
 
+mod genotypes;
 mod in_memory;
 mod moments;
 mod on_disk;
@@ -14,8 +15,9 @@ use std::ops::RangeInclusive;
 use crate::cancel::CancelToken;
 use crate::checkpoint::{Checkpoints, Session};
 use crate::choose::{Plan, StepSize, StreamPlan, sample_rows};
+use crate::columns::{RowSurvey, Scaling};
 use crate::config::FitConfig;
-use crate::matrix::{Matrix, RowChunks};
+use crate::matrix::{Genotypes, Matrix, RowChunks};
 use crate::model::most_likely_dimension;
 use crate::moments::Moments;
 use crate::observe::{Event, Observer, Record};
@@ -24,6 +26,7 @@ use crate::probe::{ProbeConfig, ProbeResult, ProbeSeed, probe};
 use crate::solver::SolverKind;
 use crate::stopwatch::Stopwatch;
 use crate::{Block, Certificate, Driver, Error, Model, Next, Outcome, Report, Summary};
+use genotypes::OfGenotypes;
 use in_memory::InMemory;
 use moments::FromMoments;
 use on_disk::OnDisk;
@@ -127,6 +130,7 @@ pub struct Run<'a> {
     observers: Vec<&'a mut (dyn Observer + Send)>,
     cancel: CancelToken,
     checkpoints: Checkpoints<'a>,
+    survey: Option<RowSurvey>,
 }
 
 impl FitConfig {
@@ -140,6 +144,7 @@ impl FitConfig {
             observers,
             cancel: CancelToken::default(),
             checkpoints,
+            survey: None,
         }
     }
 
@@ -160,12 +165,22 @@ impl FitConfig {
             let advice = "of rows that come in chunks only the covariance is kept: choose auto or covariance";
             return Err(Error::parameter("solver", self.solver, advice));
         }
+        self.refuse_scale_of_genotypes()?;
         self.check(moments.n_rows(), moments.n_cols())?;
         self.on_threads(usize::MAX, || {
             let session = Session::new(self, Checkpoints::default())?;
             let (clock, source) = (Stopwatch::start(), FromMoments::new(moments, self));
             run_on(source, self, session, &clock, &CancelToken::default(), &mut [])
         })
+    }
+
+    /// Only genotypes have allele frequencies.
+    fn refuse_scale_of_genotypes(&self) -> Result<(), Error> {
+        if self.preprocessing.scaling != Scaling::Hwe {
+            return Ok(());
+        }
+        let advice = "it is a scale of genotypes alone: give a .bed file, or choose std";
+        Err(Error::parameter("scale", Scaling::Hwe.name(), advice))
     }
 
     /// The moments of rows, on as many threads as are chosen.
@@ -265,14 +280,21 @@ impl<'a> Run<'a> {
         self
     }
 
+    /// The rows to be streamed were surveyed in a pass before, which gathered their statistics.
+    pub fn surveyed(mut self, survey: RowSurvey) -> Self {
+        self.survey = Some(survey);
+        self
+    }
+
     /// Fits a matrix in memory.
     pub fn fit(self, matrix: &Matrix<'_>) -> Result<Fit, Error> {
-        let Self { config, weights, narrowed, mut observers, cancel, checkpoints } = self;
+        let Self { config, weights, narrowed, mut observers, cancel, checkpoints, .. } = self;
         let counting = weights.and_then(|weights| matrix.with_rows_that_count(weights));
         let (matrix, weights) = match &counting {
             Some((matrix, weights)) => (matrix, Some(&weights[..])),
             None => (matrix, weights),
         };
+        config.refuse_scale_of_genotypes()?;
         config.check(matrix.n_rows(), matrix.n_cols())?;
         let session = Session::new(config, checkpoints)?;
         let fit = config.on_threads_for(matrix, || {
@@ -294,15 +316,31 @@ impl<'a> Run<'a> {
     /// The same for rows that a [plan](FitConfig::plan_streamed) was made for, which tells what this will cost.
     pub fn fit_planned(self, mut rows: impl RowChunks, plan: StreamPlan) -> Result<Fit, Error> {
         self.refuse_weights("rows on disk")?;
-        let Self { config, mut observers, cancel, checkpoints, .. } = self;
+        self.config.refuse_scale_of_genotypes()?;
+        let Self { config, mut observers, cancel, checkpoints, survey, .. } = self;
         let checkpoints = on_disk::with_fingerprint(checkpoints, &mut rows, &plan)?;
         let session = Session::new(config, checkpoints)?;
         config.on_threads(plan.threads, || {
             let clock = session.clock();
-            let source = OnDisk::new(rows, config, plan, session.resumes(), &cancel)?;
+            let source = OnDisk::new(rows, config, plan, session.resumes(), survey, &cancel)?;
             let mut told = source.announcing_to(&mut observers);
             let mut told: Vec<&mut (dyn Observer + Send)> = told.iter_mut().map(|o| o as _).collect();
             run_on(source, config, session, &clock, &cancel, &mut told)
+        })
+    }
+
+    /// Fits packed genotypes: samples are rows, variants columns, and what is missing is the mean. Weights are refused.
+    pub fn fit_genotypes(self, genotypes: &Genotypes) -> Result<Fit, Error> {
+        self.refuse_weights("genotypes")?;
+        let Self { config, mut observers, cancel, checkpoints, .. } = self;
+        config.check(genotypes.n_rows(), genotypes.n_cols())?;
+        let session = Session::new(config, checkpoints)?;
+        config.on_threads(usize::MAX, || {
+            config.check_memory_of_genotypes(genotypes)?;
+            let clock = session.clock();
+            let source = OfGenotypes::new(genotypes, config, &session, &cancel)?;
+            observers.iter_mut().for_each(|observer| source.announce(&mut **observer));
+            run_on(source, config, session, &clock, &cancel, &mut observers)
         })
     }
 

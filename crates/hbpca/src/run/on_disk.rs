@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use super::source::Source;
 use crate::checkpoint::Checkpoints;
 use crate::choose::{Plan, StreamPlan, sample_rows};
-use crate::columns::RowMap;
+use crate::columns::{RowMap, RowSurvey};
 use crate::config::FitConfig;
 use crate::matrix::{Matrix, RowChunks, fingerprint_of_chunks};
 use crate::observe::{Event, Observer};
@@ -25,12 +25,13 @@ pub(super) struct OnDisk<'s> {
 
 impl<'s> OnDisk<'s> {
     /// Reads a sample, or the data once for its statistics where the solver's first pass cannot gather them; nothing where a
-    /// checkpoint knows them.
+    /// checkpoint or a survey knows them.
     pub(super) fn new(
         rows: impl RowChunks + 's,
         config: &FitConfig,
         plan: StreamPlan,
         resumes: bool,
+        survey: Option<RowSurvey>,
         cancel: &CancelToken,
     ) -> Result<Self, Error> {
         let n = rows.n_rows();
@@ -41,7 +42,9 @@ impl<'s> OnDisk<'s> {
             .with_pool(pool, config.seed)
             .abandoned_by(cancel)
             .in_precision(config.precision);
-        if resumes {
+        if let Some(survey) = survey {
+            operator = operator.knowing(survey)?;
+        } else if resumes {
             // Its columns are in the checkpoint.
         } else if folds {
             operator.guess_columns(plan.sample_rows, config.seed)?;
