@@ -160,7 +160,7 @@ impl RowMap {
     pub(crate) fn from_flat(flat: &[f64], d: usize) -> Option<(Self, &[f64])> {
         let (&[shifts, scales, total_variance, uncentred, blur, columns], mut rest) =
             flat.split_first_chunk()?;
-        if columns != d as f64 && columns > 0.0 {
+        if columns > 0.0 && columns as usize != d {
             return None;
         }
         let mut column = |there: f64| {

@@ -93,7 +93,7 @@ impl<'a> Run<'a> {
         let (plan, begin) = world.begin(config, &mut rows, fingerprints, ranks)?;
         let of = Preparing { weights, narrowed, config, cancel: &cancel, rank: ranks.rank() };
         let prepared = of.shard(rows, &world, &begin);
-        let (prepared, fingerprint) = world.agree(prepared, ranks)?;
+        let (prepared, fingerprint) = World::agree(prepared, ranks)?;
         let Prepared { shard, pool, .. } = prepared;
         let member = Member::new(shard, ranks, pivot, &world.n_rows(), world.is_sparse());
         pool.install(|| {
@@ -464,7 +464,6 @@ impl World {
 
     /// What every rank prepared; the fingerprints of all ranks.
     fn agree<'r>(
-        &self,
         prepared: Result<Prepared<'r>, Error>,
         ranks: &dyn Communicator,
     ) -> Result<(Prepared<'r>, Vec<f64>), Error> {
