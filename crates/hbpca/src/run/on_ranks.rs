@@ -69,7 +69,8 @@ impl<'a> Run<'a> {
         rows: Result<RankRows<'a>, Error>,
         ranks: &'a dyn Communicator,
     ) -> Result<Option<Fit>, Error> {
-        let Self { config, weights, narrowed, mut observers, cancel, checkpoints } = self;
+        let Self { config, weights, narrowed, mut observers, cancel, checkpoints, .. } = self;
+        let rows = config.refuse_scale_of_genotypes().and(rows);
         let counting = match (&rows, weights) {
             (Ok(RankRows::Memory(matrix)), Some(weights)) => matrix.with_rows_that_count(weights),
             _ => None,
