@@ -116,7 +116,7 @@ fn raised(error: PyErr) -> Error {
     Error::Source(Box::new(error))
 }
 
-fn changed(text: String) -> Error {
+fn changed(text: &str) -> Error {
     let text = format!("{text}: every iteration must give the same chunks, in the same order");
     Error::Source(text.into())
 }
@@ -208,12 +208,12 @@ impl Iterated {
                 let begun = self.begin.bind(py).call0().and_then(|chunks| chunks.try_iter());
                 begun.map_err(raised)?
             }
-            _ => return Err(changed(format!("chunk {i} was asked for out of order"))),
+            _ => return Err(changed(&format!("chunk {i} was asked for out of order"))),
         };
         let n_chunks = self.starts.len() - 1;
         let mut chunks = iterator.clone();
         let Some(rows) = chunks.next() else {
-            return Err(changed(format!(
+            return Err(changed(&format!(
                 "chunk {i}: the source ends before it, and had {n_chunks} chunks the first time"
             )));
         };
@@ -222,12 +222,12 @@ impl Iterated {
         self.kind.check(i, &chunk).map_err(raised)?;
         let (expected, found) = (self.starts[i + 1] - self.starts[i], chunk.n_rows());
         if found != expected {
-            return Err(changed(format!("chunk {i} has {found} rows, and had {expected} the first time")));
+            return Err(changed(&format!("chunk {i} has {found} rows, and had {expected} the first time")));
         }
         if i + 1 < n_chunks {
             self.reading = Some((i + 1, iterator.unbind()));
         } else if chunks.next().is_some() {
-            return Err(changed(format!(
+            return Err(changed(&format!(
                 "chunk {n_chunks}: the source had {n_chunks} chunks the first time, and now has more"
             )));
         }

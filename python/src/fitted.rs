@@ -58,6 +58,7 @@ impl Fitted {
 #[pymethods]
 impl Fitted {
     /// n×k scores of the samples of a .bed, whose variants are matched with those of the model.
+    #[allow(clippy::needless_pass_by_value, reason = "this type is what the argument is converted into")]
     fn transform_genotypes<'py>(
         &self,
         py: Python<'py>,

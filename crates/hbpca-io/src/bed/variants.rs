@@ -36,12 +36,9 @@ pub(super) fn parse(name: &str, bytes: &[u8]) -> Result<Vec<Variant>, ReadError>
     for (number, line) in lines(bytes) {
         let fields = fields(name, number, line)?;
         // The position in centimorgans may be left out.
-        let (first, rest) = match fields[..] {
-            [chromosome, id, _, position, a1, a2] => ((chromosome, id), (position, a1, a2)),
-            [chromosome, id, position, a1, a2] => ((chromosome, id), (position, a1, a2)),
-            _ => return Err(wrong_number(name, number, "5 or 6", fields.len())),
+        let ([chromosome, id, _, position, a1, a2] | [chromosome, id, position, a1, a2]) = fields[..] else {
+            return Err(wrong_number(name, number, "5 or 6", fields.len()));
         };
-        let ((chromosome, id), (position, a1, a2)) = (first, rest);
         let [chromosome, id, position, a1, a2] = [chromosome, id, position, a1, a2].map(str::to_owned);
         variants.push(Variant { chromosome, id, position, a1, a2 });
     }

@@ -43,7 +43,7 @@ impl Genotypes {
     /// Takes over the codes of `d` variants, each in ⌈n/4⌉ bytes.
     pub fn new(n: usize, d: usize, codes: Vec<u8>) -> Result<Self, Error> {
         refuse_empty(n, d)?;
-        let needed = d.checked_mul(n.div_ceil(PER_BYTE)).unwrap_or(usize::MAX);
+        let needed = d.saturating_mul(n.div_ceil(PER_BYTE));
         if codes.len() != needed {
             let what = format!("bytes for {n} samples × {d} variants");
             return Err(Error::shape(what, needed, codes.len()));

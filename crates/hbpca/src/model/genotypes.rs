@@ -56,12 +56,11 @@ impl Model {
             return Err(Error::shape("variants", d, genotypes.n_cols()));
         }
         let own;
-        let missing = match self.shift() {
-            Some(mean) => mean,
-            None => {
-                own = ColumnStatistics::of_genotypes(genotypes)?;
-                own.mean()
-            }
+        let missing = if let Some(mean) = self.shift() {
+            mean
+        } else {
+            own = ColumnStatistics::of_genotypes(genotypes)?;
+            own.mean()
         };
         let rows = PackedRows::new(genotypes, self.shift(), self.scale(), missing);
         let v: Block = self.vectors();

@@ -48,7 +48,7 @@ impl Source for OfGenotypes<'_> {
     fn plan(&self, config: &FitConfig, _iterates_wanted: bool) -> Result<Plan, Error> {
         let mut plan = Plan::for_shape(self.shape(), config);
         if config.solver == SolverKind::Auto {
-            plan.chosen_because = "genotypes are multiplied as they are packed".to_owned();
+            "genotypes are multiplied as they are packed".clone_into(&mut plan.chosen_because);
         }
         Ok(plan)
     }
