@@ -110,6 +110,9 @@ pub enum Error {
         "the run was abandoned in the middle of a pass: there is no result; cancel it instead to keep what it has"
     )]
     Abandoned,
+    /// A pass or a step was broken off because the time was up. A [`Driver`](crate::Driver) returns what it had before instead.
+    #[error("the time was up in the middle of a pass")]
+    OutOfTime,
     /// An eigen-solve that did not converge, or threads that could not be started: no fault of the data.
     #[error("the computation failed: {0}")]
     Numerical(String),

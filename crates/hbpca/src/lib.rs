@@ -67,7 +67,7 @@ pub use moments::Moments;
 pub use observe::{Event, Observer, Outcome, Record};
 pub use operator::PrecisionChoice;
 pub use policy::Batch;
-pub use run::{Fit, Run};
+pub use run::{Fit, Run, most_threads};
 pub use solver::SolverKind;
 
 use state::{Archive, State};
