@@ -1,7 +1,5 @@
 //! How a command ends: by meaning first, by number last.
 
-use std::process::ExitCode;
-
 use hbpca::{Error, Outcome};
 use hbpca_io::{ConvertError, ReadError, WriteError};
 
@@ -22,12 +20,6 @@ pub enum Exit {
     Interrupted = 130,
     /// The termination signal; what was reached is written.
     Terminated = 143,
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
-    }
 }
 
 impl From<Outcome> for Exit {

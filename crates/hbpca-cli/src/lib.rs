@@ -2,60 +2,76 @@
 //!
 //! One way through: [`args`] (what was typed) → [`plan`] (what it means, with inputs found and outputs begun) →
 //! [`commands`] (the work) → [`output`] (what is shown) → [`exit`] (how it ended).
+//!
+//! A library, so that the program `hbpca` and the command that the Python package installs are the same code. The program adds the
+//! allocator that keeps the [account of memory](memory::Account).
 
 mod args;
 mod commands;
 mod exit;
 mod interrupt;
-mod memory;
+pub mod memory;
 mod output;
 mod plan;
+mod typed;
 
-use std::process::ExitCode;
+use std::ffi::OsString;
+use std::io::Write;
 
 use clap::Parser;
 
 use exit::{Exit, Failure};
 use output::{json, say};
 
-#[global_allocator]
-static ACCOUNT: memory::Account = memory::Account;
-
-fn main() -> ExitCode {
+/// Does what was typed, the name of the program not included, and returns the exit code. A process calls it once: it listens to
+/// signals and starts threads for all of it.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let typed = typed::remember(arguments);
     memory::inject_faults();
     memory::limit(None);
-    let cli = match args::Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => return not_understood(&error),
+    let exit = match args::Cli::try_parse_from(std::iter::once(&"hbpca".into()).chain(typed)) {
+        Ok(cli) => do_it(cli),
+        Err(error) => not_understood(&error),
     };
+    // Whoever called may end the process without it.
+    let _ = std::io::stdout().flush();
+    exit as u8
+}
+
+/// Whether the grammar of the command line takes these words, the name of the program not included. Nothing is done.
+pub fn understands(arguments: impl IntoIterator<Item = OsString>) -> bool {
+    args::Cli::try_parse_from(std::iter::once("hbpca".into()).chain(arguments)).is_ok()
+}
+
+fn do_it(cli: args::Cli) -> Exit {
     if cli.command.is_quiet() {
         say::be_quiet();
     }
     interrupt::listen();
     match commands::run(cli.command) {
-        Ok(exit) => exit.into(),
+        Ok(exit) => exit,
         Err(failure) => {
             say::error(&failure);
             report(&failure);
-            failure.exit().into()
+            failure.exit()
         }
     }
 }
 
 /// Help and versions are answers; everything else is an error in what was typed.
-fn not_understood(error: &clap::Error) -> ExitCode {
+fn not_understood(error: &clap::Error) -> Exit {
     // A closed stream leaves nobody to tell.
     let _ = error.print();
     if !error.use_stderr() {
-        return Exit::Success.into();
+        return Exit::Success;
     }
     report(&Failure::Usage(error.render().to_string().trim_end().to_owned()));
-    Exit::Usage.into()
+    Exit::Usage
 }
 
 /// Scripts that asked for JSON get the failure as an object, too.
 fn report(failure: &Failure) {
-    if std::env::args_os().take_while(|arg| arg != "--").any(|arg| arg == "--json") {
+    if typed::asks_for_json() {
         // A standard output that cannot be written to has been the failure, or changes nothing about it.
         let _ = json::print(&json::FailureObject::new(failure));
     }

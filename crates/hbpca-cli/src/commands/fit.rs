@@ -18,15 +18,17 @@ use crate::output::say::{self, Verbosity};
 use crate::output::table::{Side, Table};
 use crate::output::trace::Trace;
 use crate::output::{self, certainty, json, number, warnings};
-use crate::plan::{self, CheckpointFiles, FitPlan, Source, Streamed};
+use crate::plan::{self, CheckpointFiles, Components, FitPlan, Source, Streamed};
 
 /// Runs `hbpca fit`.
 pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
     plan::use_threads(&args.threads, (&args.verbosity).into())?;
     let FitPlan {
         source,
+        copy: _copy,
         streamed,
         config,
+        components,
         start_names,
         solver_flags,
         checkpoints,
@@ -36,8 +38,9 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
         json,
         verbosity,
     } = FitPlan::new(args)?;
-    let in_order = |names: Option<&[String]>, data: &str| {
-        plan::start_in_order(&config, start_names.as_deref(), names, data)
+    let in_order = |names: Option<&[String]>, data: &str, (n, d)| {
+        let config = plan::start_in_order(&config, start_names.as_deref(), names, data);
+        config.map(|config| components.of(config, n, d))
     };
     let limits = &config.limits;
     let mut progress = Progress::new(verbosity, limits.tol, limits.max_passes, limits.max_seconds);
@@ -79,7 +82,7 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
         let stream = about.stream.as_ref();
         json::print(&json::FitObject::new(&fit, about.nnz, limits, about.read_seconds, stream))?;
     } else {
-        output::print_report(&report(&fit, &about))?;
+        output::print_report(&report(&fit, &about, components))?;
     }
     if verbosity > Verbosity::Quiet {
         let names = about.column_names.as_deref();
@@ -119,10 +122,11 @@ fn write_files(
 
 /// Refuses data in which nothing varies: components of it would mean nothing, however well they *converged*.
 fn refuse_no_variance(fit: &Fit, about: &About) -> Result<(), Failure> {
-    if fit.certificate.n_varying() > 0 || fit.outcome == Outcome::Interrupted {
+    let summary = fit.model.summary();
+    let varies = fit.certificate.n_varying() > 0 && summary.total_variance > 0.0;
+    if varies || fit.outcome == Outcome::Interrupted {
         return Ok(());
     }
-    let summary = fit.model.summary();
     let why = match (summary.preprocessing.centering, summary.n) {
         (Centering::None, _) => "every entry is zero: there is nothing to find components of",
         (_, 1) => {
@@ -152,7 +156,7 @@ struct About {
 /// Loads everything and fits it.
 fn in_memory(
     source: Source,
-    in_order: impl Fn(Option<&[String]>, &str) -> Result<FitConfig, Failure>,
+    in_order: impl Fn(Option<&[String]>, &str, (usize, usize)) -> Result<FitConfig, Failure>,
     observers: &mut [&mut (dyn Observer + Send)],
     checkpoints: Checkpoints<'_>,
     refused: impl Fn(&Error, &str) -> Failure,
@@ -160,7 +164,8 @@ fn in_memory(
 ) -> Result<(Fit, About), Failure> {
     let loaded = source.read(verbosity)?;
     let matrix = &loaded.data.matrix;
-    let config = in_order(loaded.data.column_names.as_deref(), &loaded.name)?;
+    let config =
+        in_order(loaded.data.column_names.as_deref(), &loaded.name, (matrix.n_rows(), matrix.n_cols()))?;
     plan::refuse_huge_covariance(&config, matrix.n_cols())?;
     let wanted = checkpoints.save.is_some() || checkpoints.resume.is_some();
     let data = if wanted { matrix.fingerprint(None) } else { String::new() };
@@ -193,7 +198,7 @@ fn in_memory(
 fn from_disk(
     source: Source,
     streamed: Streamed,
-    in_order: impl Fn(Option<&[String]>, &str) -> Result<FitConfig, Failure>,
+    in_order: impl Fn(Option<&[String]>, &str, (usize, usize)) -> Result<FitConfig, Failure>,
     observers: &mut [&mut (dyn Observer + Send)],
     checkpoints: Checkpoints<'_>,
     refused: impl Fn(&Error, &str) -> Failure,
@@ -207,7 +212,7 @@ fn from_disk(
     let plan::Streamed { rows, plan, memory } = streamed;
     let (sparse, nnz) = (rows.is_sparse(), rows.nnz());
     let column_names = rows.column_names().map(<[String]>::to_vec);
-    let config = in_order(column_names.as_deref(), &name)?;
+    let config = in_order(column_names.as_deref(), &name, (rows.n_rows(), rows.n_cols()))?;
     let cancel = CancelToken::default();
     let running = Running::with(&cancel);
     let metered = meter.around(rows, plan.bytes);
@@ -232,7 +237,7 @@ fn from_disk(
 }
 
 /// What a person reads.
-fn report(fit: &Fit, about: &About) -> String {
+fn report(fit: &Fit, about: &About, components: Components) -> String {
     let (model, certificate, chosen_because) = (&fit.model, &fit.certificate, &fit.chosen_because);
     let says_status = (0..model.n_components()).any(|i| !certificate.status_in_words(i).is_empty());
     let mut columns = vec![
@@ -264,12 +269,17 @@ fn report(fit: &Fit, about: &About) -> String {
         None => format!("after {} of reading", number::seconds(about.read_seconds)),
         Some(_) => format!("{} read from disk", ByteSize(fit.bytes_read)),
     };
+    let chosen = match (components, model.n_components(), summary.n.min(summary.d)) {
+        (Components::Asked, _, _) | (_, 1, _) => String::new(),
+        (_, k, all) if k == all => format!("all {k} components: ask for fewer with -k\n"),
+        (_, k, _) => format!("{k} components: ask for more or fewer with -k\n"),
+    };
     let cut = certainty::cut_cluster(certificate).map_or_else(String::new, |cut| format!("{cut}.\n"));
     let probed = fit.probe.as_ref().map_or_else(String::new, |probe| {
         format!("{}, after {}.\n", probe_in_words(fit, probe), certainty::of_probe(probe))
     });
     format!(
-        "{}: {} rows × {} columns, {}\n{} ({chosen_because}), {}\n\n{}\n{}: {}.\n{cut}{probed}{} and {} for column statistics in {}, {reading}\n",
+        "{}: {} rows × {} columns, {}\n{} ({chosen_because}), {}\n{chosen}\n{}\n{}: {}.\n{cut}{probed}{} and {} for column statistics in {}, {reading}\n",
         about.name,
         number::count(summary.n),
         number::count(summary.d),

@@ -5,6 +5,7 @@ use hbpca_io::score_names;
 
 use crate::args::TransformArgs;
 use crate::exit::{Exit, Failure};
+use crate::output::json::{self, TableObject};
 use crate::output::say::Verbosity;
 use crate::plan::{self, Files, Source, TableOutput};
 
@@ -13,6 +14,7 @@ pub fn run(args: &TransformArgs) -> Result<Exit, Failure> {
     plan::use_threads(&args.threads, (&args.verbosity).into())?;
     let read = Files::default().reads("the model", [&args.model]).reads("data", &args.data.data);
     read.writes("--output", [&args.output]).check()?;
+    plan::refuse_two_on_standard_output(&args.output, args.json.json)?;
     let model = plan::open_model(&args.model)?.model;
     let mut source = Source::find(&args.data)?;
     source.for_model(&model);
@@ -26,6 +28,16 @@ pub fn run(args: &TransformArgs) -> Result<Exit, Failure> {
     let scores = model.transform(matrix, whitening).map_err(refused)?;
     let k = model.n_components();
     let scores = Dense::new(scores, matrix.n_rows(), k).map_err(refused)?;
+    let object = TableObject {
+        n: matrix.n_rows(),
+        d: k,
+        from: loaded.data.format.to_string(),
+        format: output.format().to_string(),
+        output: args.output.clone(),
+    };
     output.write(&scores.into(), score_names(k), loaded.data.labels, loaded.data.kept)?;
+    if args.json.json {
+        json::print(&object)?;
+    }
     Ok(Exit::Success)
 }

@@ -1,7 +1,7 @@
 //! The plan of `hbpca fit`.
 
-use hbpca::{Batch, FitConfig, Limits, MomentumChoice, PrecisionChoice, SolverKind, Tuning};
-use hbpca_io::{ByteSize, OutputFile, Place, Precision};
+use hbpca::{Batch, FitConfig, Limits, MomentumChoice, PrecisionChoice, RowChunks, SolverKind, Tuning};
+use hbpca_io::{ByteSize, OutputFile, Place, Precision, TemporaryFolder};
 
 use super::{
     CheckpointFiles, Files, SolverFlags, Source, Streamed, create, open_model, refuse_misleading_name,
@@ -17,10 +17,14 @@ use crate::output::trace::Trace;
 pub struct FitPlan {
     /// The data.
     pub source: Source,
+    /// A copy of the data, where it is one.
+    pub copy: Option<TemporaryFolder>,
     /// The data where it stays on disk.
     pub streamed: Option<Streamed>,
     /// The choices.
     pub config: FitConfig,
+    /// Whether they say how many components.
+    pub components: Components,
     /// The names of the columns of the model to start from.
     pub start_names: Option<Vec<String>>,
     /// Flags that only some solvers look at.
@@ -39,6 +43,25 @@ pub struct FitPlan {
     pub verbosity: Verbosity,
 }
 
+/// Whether -k was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Components {
+    /// It was.
+    Asked,
+    /// It was not: as many as are useful.
+    Useful,
+}
+
+impl Components {
+    /// The choices for data of n rows and d columns.
+    pub fn of(self, config: FitConfig, n: usize, d: usize) -> FitConfig {
+        match self {
+            Self::Asked => config,
+            Self::Useful => config.with_useful_k(n, d),
+        }
+    }
+}
+
 impl FitPlan {
     /// Checks what was typed, finds the input, begins the outputs.
     pub fn new(args: &FitArgs) -> Result<Self, Failure> {
@@ -50,17 +73,30 @@ impl FitPlan {
         check_before_reading(&config)?;
         let mut source = Source::find(&args.data)?;
         source.keep_in(storage(args.precision));
+        let mut copy = None;
+        if let Some(ByteSize(memory)) = args.memory {
+            (source, copy) = source.copied_if_large(memory, (&args.verbosity).into())?;
+        }
         let mut start_names = None;
         if let Some(path) = &args.start {
             let model = open_model(path)?.model;
             start_names = model.feature_names().map(<[String]>::to_vec);
             config.start = Some(model.vectors());
         }
-        let streamed = match source.place(&config, args.memory)? {
+        let components = if args.k.is_some() { Components::Asked } else { Components::Useful };
+        let beside = |rows: &dyn RowChunks| {
+            components.of(config.clone(), rows.n_rows(), rows.n_cols()).memory_beside(rows)
+        };
+        let streamed = match source.place(args.memory, beside)? {
             Place::Memory => None,
-            Place::Disk { rows, memory } => Some(Streamed::plan(rows, &config, memory, &source.name)?),
+            Place::Disk { rows, memory } => {
+                config = components.of(config, rows.n_rows(), rows.n_cols());
+                Some(Streamed::plan(rows, &config, memory, &source.name)?)
+            }
         };
         Ok(Self {
+            copy,
+            components,
             source,
             streamed,
             solver_flags: SolverFlags::given(args),
@@ -119,8 +155,9 @@ pub fn refuse_huge_covariance(config: &FitConfig, d: usize) -> Result<(), Failur
 fn config(args: &FitArgs) -> Result<FitConfig, Failure> {
     let default = FitConfig::default();
     let (k, variance_share) = match args.k {
-        HowMany::Count(k) => (k, None),
-        HowMany::Share(share) => (default.k, Some(share)),
+        None => (default.k, None),
+        Some(HowMany::Count(k)) => (k, None),
+        Some(HowMany::Share(share)) => (default.k, Some(share)),
     };
     Ok(FitConfig {
         k,

@@ -1,6 +1,7 @@
 //! What was typed, made sense of: parameters checked, inputs found, outputs begun — all before any work.
 
 mod checkpoints;
+mod copy;
 mod fit;
 mod overlap;
 mod solver_flags;
@@ -10,13 +11,13 @@ mod streamed;
 mod table_output;
 
 pub use checkpoints::CheckpointFiles;
-pub use fit::{FitPlan, refuse_huge_covariance, storage};
+pub use fit::{Components, FitPlan, refuse_huge_covariance, storage};
 pub use overlap::{Files, refuse_misleading_name};
 pub use solver_flags::SolverFlags;
 pub use source::{Loaded, Source, kind};
 pub use start::start_in_order;
 pub use streamed::Streamed;
-pub use table_output::{TableOutput, known_format};
+pub use table_output::{TableOutput, known_format, refuse_two_on_standard_output};
 
 use std::num::NonZero;
 use std::path::Path;

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, stdin};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use hbpca::{FitConfig, Matrix, Model};
+use hbpca::{Matrix, Model, RowChunks};
 use hbpca_io::{ByteSize, ColumnRef, Data, Features, Input, NamesToMatch, Place, Precision, ReadOptions};
 
 use crate::args::DataArgs;
@@ -17,10 +17,10 @@ use crate::output::say::{self, Verbosity};
 pub struct Source {
     /// What messages call it.
     pub name: String,
-    input: Input,
-    options: ReadOptions,
+    pub(super) input: Input,
+    pub(super) options: ReadOptions,
     /// Whether the columns are those of a model without names.
-    for_unnamed_model: bool,
+    pub(super) for_unnamed_model: bool,
 }
 
 /// Data in memory.
@@ -94,9 +94,13 @@ impl Source {
         (self.input, self.options)
     }
 
-    /// Whether the data is read into memory or stays on disk.
-    pub fn place(&self, config: &FitConfig, memory: Option<ByteSize>) -> Result<Place, Failure> {
-        Ok(hbpca_io::place(&self.input, &self.options, memory, |rows| config.memory_beside(rows))?)
+    /// Whether the data is read into memory or stays on disk; `beside` are the bytes that a fit takes besides.
+    pub fn place(
+        &self,
+        memory: Option<ByteSize>,
+        beside: impl Fn(&dyn RowChunks) -> u64,
+    ) -> Result<Place, Failure> {
+        Ok(hbpca_io::place(&self.input, &self.options, memory, beside)?)
     }
 
     /// Reads everything.

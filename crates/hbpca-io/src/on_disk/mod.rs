@@ -22,7 +22,7 @@ use crate::{ChunkFolder, Format, Input, Precision, ReadError, ReadOptions};
 
 use csr::CsrOnDisk;
 use npy::NpyOnDisk;
-pub use place::{Place, place};
+pub use place::{Place, may_outgrow, place};
 
 /// Rows on disk.
 pub trait OnDisk: RowChunks {
