@@ -3,11 +3,12 @@
 //! In the order of a call: `input` borrows the rows, `settings` turns keywords into a [`hbpca::FitConfig`],
 //! `components` finds out how many components are meant, `run` computes while Python stays responsive, `fitted` is the
 //! result and `snapshot` one that is not final; `moments` takes rows in chunks. `scores`, `likelihood`, `files` and `analysis` bind
-//! the maps to scores, the Gaussian model, the readers and the theory. `errors` is the one place where errors become exceptions. No numerics live here.
+//! the maps to scores, the Gaussian model, the readers and the theory, `command` the command line. `errors` is the one place where errors become exceptions. No numerics live here.
 
 use pyo3::prelude::*;
 
 mod analysis;
+mod command;
 mod components;
 mod errors;
 mod files;
@@ -25,6 +26,8 @@ mod snapshot;
 mod _hbpca {
     #[pymodule_export]
     use super::analysis::{Problem, gradient_variance};
+    #[pymodule_export]
+    use super::command::command;
     #[pymodule_export]
     use super::files::read;
     #[pymodule_export]

@@ -4,6 +4,7 @@
 //! `fit`, and twenty times a second to learn of Ctrl-C. A callback that wants to stop does so at its outer iterate, with a
 //! result; an exception, that of Ctrl-C included, breaks the run off in the middle of a pass.
 
+use std::ffi::CString;
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use hbpca::{CancelToken, Event, Fit, FitConfig, Matrix, Observer, Record, RowChunks, RowMap};
 use hbpca_io::{OnDisk, Place, ReadOptions};
 use numpy::PyReadonlyArray1;
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -42,6 +44,7 @@ pub fn fit(
 ) -> Outcome<Fitted> {
     let weights = weights.as_ref().map(contiguous).transpose()?;
     let mut config = settings.config()?;
+    warn_of_threads(py, config.threads)?;
     let matrix;
     let names;
     let (data, shape) = match on_disk(py, &rows, &config)? {
@@ -60,6 +63,17 @@ pub fn fit(
     let run = Run { data, callback: callback.as_ref() };
     let fit = selection.of(run.fit(py, &config, snapshots)?);
     Fitted::of_fit(&fit, config.limits.tol).named(names)
+}
+
+/// Says that fewer threads are used than were asked for, where that is so.
+fn warn_of_threads(py: Python<'_>, asked: usize) -> PyResult<()> {
+    let most = hbpca::most_threads();
+    if asked <= most {
+        return Ok(());
+    }
+    let text = format!("threads = {asked}: this machine runs {most} at once, and no more are used");
+    let text = CString::new(text).unwrap_or_default();
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)
 }
 
 /// The rows of a file that does not fit, and the memory it does not fit into.
