@@ -35,6 +35,7 @@ ENVIRONMENTS = {
         "polars",
         "pyarrow",
         "matplotlib",
+        "dask[array,dataframe,distributed]",
         "hypothesis",
         "pytest",
         "ruff>=0.17,<0.18",

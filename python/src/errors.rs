@@ -64,7 +64,9 @@ impl From<Failure> for PyErr {
             Failure::Core(error @ Error::Singular { .. }) => PyValueError::new_err(singular(&error)),
             Failure::Core(error @ Error::Memory { .. }) => PyMemoryError::new_err(error.to_string()),
             Failure::Read(error @ ReadError::Memory { .. }) => PyMemoryError::new_err(error.to_string()),
-            Failure::Core(error @ Error::Source(_)) => PyRuntimeError::new_err(error.to_string()),
+            Failure::Core(error @ (Error::Source(_) | Error::Communication(_))) => {
+                PyRuntimeError::new_err(error.to_string())
+            }
             Failure::Core(error) => PyValueError::new_err(error.to_string()),
             Failure::Read(ReadError::Io { file, source })
             | Failure::Write(WriteError::Io { file, source }) => refused(&file, &source),

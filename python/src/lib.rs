@@ -2,7 +2,8 @@
 //!
 //! In the order of a call: `input` borrows the rows, `settings` turns keywords into a [`hbpca::FitConfig`],
 //! `components` finds out how many components are meant, `run` computes while Python stays responsive, `fitted` is the
-//! result and `snapshot` one that is not final; `moments` takes rows in chunks. `scores`, `likelihood`, `files` and `analysis` bind
+//! result and `snapshot` one that is not final; `moments` takes rows in chunks; `ranks` and `partitions` have
+//! rows on many machines. `scores`, `likelihood`, `files` and `analysis` bind
 //! the maps to scores, the Gaussian model, the readers and the theory, `command` the command line. `errors` is the one place where errors become exceptions. No numerics live here.
 
 use pyo3::prelude::*;
@@ -16,6 +17,8 @@ mod fitted;
 mod input;
 mod likelihood;
 mod moments;
+mod partitions;
+mod ranks;
 mod run;
 mod scores;
 mod settings;
@@ -37,7 +40,9 @@ mod _hbpca {
     #[pymodule_export]
     use super::moments::Moments;
     #[pymodule_export]
-    use super::run::fit;
+    use super::partitions::{combine_answers, partition_answer};
+    #[pymodule_export]
+    use super::run::{fit, fit_on_ranks, fit_partitions};
     #[pymodule_export]
     use super::scores::{column_variances, inverse_transform, transform};
 

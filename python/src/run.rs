@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use hbpca::{CancelToken, Event, Fit, FitConfig, Matrix, Observer, Record, RowChunks, RowMap};
+use hbpca::{CancelToken, Event, Fit, FitConfig, Matrix, Observer, RankRows, Record, RowChunks, RowMap};
 use hbpca_io::{OnDisk, Place, ReadOptions};
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyUserWarning;
@@ -18,9 +18,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::components::{Wanted, ask};
-use crate::errors::Outcome;
+use crate::errors::{Failure, Outcome};
 use crate::fitted::{Fitted, record_dict};
 use crate::input::{FiniteCheck, Input, MemoryLimit, contiguous};
+use crate::partitions::PythonPartitions;
+use crate::ranks::PythonRanks;
 use crate::settings::Settings;
 use crate::snapshot::Snapshots;
 
@@ -61,8 +63,58 @@ pub fn fit(
     let selection = ask(&mut config, n_components.as_ref(), settings.svd_solver(), shape)?;
     let snapshots = snapshots.then(|| Snapshots::new(&config, shape, selection));
     let run = Run { data, callback: callback.as_ref() };
-    let fit = selection.of(run.fit(py, &config, snapshots)?);
-    Fitted::of_fit(&fit, config.limits.tol).named(names)
+    let fit = run.fit(py, &config, snapshots)?.ok_or_else(|| Failure::value("no rank has the fit"))?;
+    Fitted::of_fit(&selection.of(fit), config.limits.tol).named(names)
+}
+
+/// Fits the rows of all ranks, of which these are one's own and `shape` is that of all. The first rank gets the result.
+#[pyfunction]
+#[pyo3(signature = (rows, shape, comm, settings, *, n_components=None, weights=None, callback=None))]
+#[allow(clippy::needless_pass_by_value, reason = "these types are what the arguments are converted into")]
+#[allow(clippy::too_many_arguments, reason = "each is a keyword of Python")]
+pub fn fit_on_ranks(
+    py: Python<'_>,
+    rows: Input<'_>,
+    shape: (usize, usize),
+    comm: Bound<'_, PyAny>,
+    settings: Settings<'_>,
+    n_components: Option<Wanted>,
+    weights: Option<PyReadonlyArray1<'_, f64>>,
+    callback: Option<Py<PyAny>>,
+) -> Outcome<Option<Fitted>> {
+    let weights = weights.as_ref().map(contiguous).transpose()?;
+    let mut config = settings.config()?;
+    let matrix = rows.matrix(FiniteCheck::Later)?;
+    let ranks = PythonRanks::new(&comm)?;
+    let selection = ask(&mut config, n_components.as_ref(), settings.svd_solver(), shape)?;
+    let data = Data::OnRanks { matrix: &matrix, weights, ranks: &ranks };
+    let fit = Run { data, callback: callback.as_ref() }.fit(py, &config, None)?;
+    Ok(fit.map(|fit| Fitted::of_fit(&selection.of(fit), config.limits.tol)))
+}
+
+/// Fits the rows of partitions that a scheduler owns, all of which have the given shape; a round takes about `round_cost` seconds.
+#[pyfunction]
+#[pyo3(signature = (partitions, shape, round_cost, settings, *, n_components=None, callback=None))]
+#[allow(clippy::needless_pass_by_value, reason = "these types are what the arguments are converted into")]
+pub fn fit_partitions(
+    py: Python<'_>,
+    partitions: Bound<'_, PyAny>,
+    shape: (usize, usize),
+    round_cost: f64,
+    settings: Settings<'_>,
+    n_components: Option<Wanted>,
+    callback: Option<Py<PyAny>>,
+) -> Outcome<Fitted> {
+    let mut config = settings.config()?;
+    let partitions = PythonPartitions::new(&partitions)?;
+    let selection = ask(&mut config, n_components.as_ref(), settings.svd_solver(), shape)?;
+    let data = Data::Partitions { partitions: &partitions, round_cost };
+    let fit = Run { data, callback: callback.as_ref() }.fit(py, &config, None);
+    let fit = match partitions.take_raised() {
+        Some(raised) => return Err(raised.into()),
+        None => fit?.ok_or_else(|| Failure::value("no rank has the fit"))?,
+    };
+    Ok(Fitted::of_fit(&selection.of(fit), config.limits.tol))
 }
 
 /// Says that fewer threads are used than were asked for, where that is so.
@@ -95,6 +147,8 @@ fn on_disk(py: Python<'_>, rows: &Input<'_>, config: &FitConfig) -> Outcome<Opti
 enum Data<'a> {
     InMemory { matrix: &'a Matrix<'a>, weights: Option<&'a [f64]> },
     OnDisk { rows: Box<dyn OnDisk>, memory: u64 },
+    OnRanks { matrix: &'a Matrix<'a>, weights: Option<&'a [f64]>, ranks: &'a PythonRanks },
+    Partitions { partitions: &'a PythonPartitions, round_cost: f64 },
 }
 
 impl Data<'_> {
@@ -107,17 +161,25 @@ impl Data<'_> {
         config: &FitConfig,
         cancel: &CancelToken,
         observers: &mut [&mut (dyn Observer + Send)],
-    ) -> Outcome<Fit> {
+    ) -> Outcome<Option<Fit>> {
         match self {
             Self::InMemory { matrix, weights } => {
                 // The rows are there already, or mapped: the machine's memory is for what comes besides.
                 let beside = |all: u64| all.saturating_add(matrix.bytes_per_pass() as u64);
                 let memory = hbpca_io::machine_memory().map(beside);
                 let config = FitConfig { memory, ..config.clone() };
-                Ok(config.run().weights(weights).observers(observers).cancelled_by(cancel).fit(matrix)?)
+                Ok(Some(config.run().weights(weights).observers(observers).cancelled_by(cancel).fit(matrix)?))
             }
             Self::OnDisk { rows, memory } => {
-                Ok(config.run().observers(observers).cancelled_by(cancel).fit_streamed(rows, memory)?)
+                Ok(Some(config.run().observers(observers).cancelled_by(cancel).fit_streamed(rows, memory)?))
+            }
+            Self::OnRanks { matrix, weights, ranks } => {
+                let run = config.run().weights(weights).observers(observers).cancelled_by(cancel);
+                Ok(run.fit_on_ranks(Ok(RankRows::Memory(matrix)), ranks)?)
+            }
+            Self::Partitions { partitions, round_cost } => {
+                let run = config.run().observers(observers).cancelled_by(cancel);
+                Ok(Some(run.fit_partitions(partitions, round_cost)?))
             }
         }
     }
@@ -129,7 +191,12 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn fit(self, py: Python<'_>, config: &FitConfig, snapshots: Option<Snapshots<'_>>) -> Outcome<Fit> {
+    fn fit(
+        self,
+        py: Python<'_>,
+        config: &FitConfig,
+        snapshots: Option<Snapshots<'_>>,
+    ) -> Outcome<Option<Fit>> {
         let Self { data, callback } = self;
         let cancel = CancelToken::default();
         if callback.is_none() && data.is_small() {

@@ -22,6 +22,21 @@ pub enum Exit {
     Terminated = 143,
 }
 
+impl Exit {
+    /// The meaning of a code that another rank ended with.
+    pub fn of_code(code: u8) -> Self {
+        match code {
+            0 => Self::Success,
+            1 => Self::NotConverged,
+            2 => Self::Usage,
+            4 => Self::Memory,
+            130 => Self::Interrupted,
+            143 => Self::Terminated,
+            _ => Self::BadInput,
+        }
+    }
+}
+
 impl From<Outcome> for Exit {
     fn from(outcome: Outcome) -> Self {
         match outcome {
@@ -56,6 +71,19 @@ pub enum Failure {
         /// Why not.
         reason: String,
     },
+    /// Another rank failed.
+    #[error("rank {rank}: {message}")]
+    OnRank {
+        /// The rank.
+        rank: usize,
+        /// How it ended.
+        exit: Exit,
+        /// What it said.
+        message: String,
+    },
+    /// The ranks lost each other.
+    #[error("{0}")]
+    Ranks(String),
     /// A file cannot be written.
     #[error("cannot write {file}: {reason}")]
     Output {
@@ -74,6 +102,8 @@ impl Failure {
             Self::Usage(_) | Self::Output { .. } => Exit::Usage,
             Self::Read(ReadError::Memory { .. }) | Self::Memory(_) | Self::NoRoom { .. } => Exit::Memory,
             Self::Input(_) | Self::Read(_) => Exit::BadInput,
+            Self::Ranks(_) => Exit::BadInput,
+            Self::OnRank { exit, .. } => *exit,
         }
     }
 
@@ -82,6 +112,11 @@ impl Failure {
         match error {
             Error::Parameter { .. } => Self::Usage(error.to_string()),
             Error::Memory { .. } => Self::Memory(format!("{file}: {error}")),
+            Error::Rank { rank, of_parameter, message } => {
+                let exit = if *of_parameter { Exit::Usage } else { Exit::BadInput };
+                Self::OnRank { rank: *rank, exit, message: message.clone() }
+            }
+            Error::Communication(_) => Self::ranks(error),
             _ => Self::Input(format!("{file}: {error}")),
         }
     }
@@ -92,6 +127,11 @@ impl Failure {
             return Self::NoRoom { file: file.to_owned(), reason: error.to_string() };
         }
         Self::output(file, error)
+    }
+
+    /// Ranks that lost each other.
+    pub fn ranks(error: &Error) -> Self {
+        Self::Ranks(error.to_string())
     }
 
     /// A file that cannot be written.

@@ -45,6 +45,7 @@ fn help() {
         "man",
         "demo",
         "sample",
+        "plan",
     ] {
         insta::assert_snapshot!(format!("help-{command}"), help(&format!("{command} --help")));
     }

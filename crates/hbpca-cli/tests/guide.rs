@@ -82,7 +82,10 @@ fn words_and_numbers(text: &str) -> (String, Vec<f64>) {
             rest = &rest[unit.len()..];
         }
         match number.replace(',', "").parse() {
-            Ok(value) if unit.is_none() && !is_bound && number.len() < 15 => numbers.push(value),
+            // How many passes it takes may hang on last digits.
+            Ok(value) if unit.is_none() && !is_bound && number.len() < 15 && !rest.starts_with(" passes") => {
+                numbers.push(value);
+            }
             _ => {}
         }
         words += "#";

@@ -31,6 +31,7 @@ fn fit_has_the_keys_of_the_contract_in_order() {
         "read_seconds",
         "seed",
         "threads",
+        "ranks",
         "certificate",
         "residuals",
         "relative_residuals",

@@ -113,6 +113,19 @@ pub enum Error {
     /// A pass or a step was broken off because the time was up. A [`Driver`](crate::Driver) returns what it had before instead.
     #[error("the time was up in the middle of a pass")]
     OutOfTime,
+    /// Another rank failed.
+    #[error("rank {rank}: {message}")]
+    Rank {
+        /// The rank.
+        rank: usize,
+        /// Whether a [parameter](Error::Parameter) is at fault.
+        of_parameter: bool,
+        /// What it said.
+        message: String,
+    },
+    /// Ranks that cannot reach each other, or do not belong together.
+    #[error("the ranks cannot go on together: {0}")]
+    Communication(String),
     /// An eigen-solve that did not converge, or threads that could not be started: no fault of the data.
     #[error("the computation failed: {0}")]
     Numerical(String),

@@ -55,7 +55,7 @@ pub mod verify;
 pub use block::Block;
 pub use cancel::CancelToken;
 pub use certificate::{Certificate, Next, check};
-pub use choose::StreamPlan;
+pub use choose::{Forecast, Network, StreamPlan};
 pub use columns::{Centering, ColumnStatistics, Preprocessing, RowMap, Scaling};
 pub use config::{FitConfig, MomentumChoice, Tuning};
 pub use driver::{Driver, Report};
@@ -67,7 +67,7 @@ pub use moments::Moments;
 pub use observe::{Event, Observer, Outcome, Record};
 pub use operator::PrecisionChoice;
 pub use policy::Batch;
-pub use run::{Fit, Run, most_threads};
+pub use run::{Fit, RankRows, Run, most_threads};
 pub use solver::SolverKind;
 
 use state::{Archive, State};

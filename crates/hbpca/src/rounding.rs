@@ -59,6 +59,27 @@ impl RoundingBound {
         Self { relative, moment, fixed: unbounded }
     }
 
+    /// The same for images that are added up further: sums over rows, whose ‖a‖² have the mean `moment`, round by `relative` more.
+    #[must_use]
+    pub(crate) fn with_sums(self, relative: f64, moment: f64) -> Self {
+        let sums = Self::of_sums(relative, moment);
+        Self {
+            relative: self.relative + sums.relative,
+            moment: self.moment.max(sums.moment),
+            fixed: self.fixed + sums.fixed,
+        }
+    }
+
+    /// The numbers it is made of, to be sent to other ranks.
+    pub(crate) fn parts(self) -> [f64; 3] {
+        [self.relative, self.moment, self.fixed]
+    }
+
+    /// The inverse of [`parts`](Self::parts). Of several bounds, the largest of each number bound what all of them do.
+    pub(crate) const fn of_parts([relative, moment, fixed]: [f64; 3]) -> Self {
+        Self { relative, moment, fixed }
+    }
+
     /// The same for images that are off by `more` besides.
     #[must_use]
     pub fn plus(self, more: f64) -> Self {

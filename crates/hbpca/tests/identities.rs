@@ -9,7 +9,7 @@
 mod common;
 
 use common::*;
-use hbpca::operator::{Covariance, CovarianceOperator, Precision, Products, Sharded, thread_ranks};
+use hbpca::operator::{Covariance, CovarianceOperator, Precision, Products};
 use hbpca::solver::{
     Epoch, FixedMomentum, Momentum, OracleMomentum, Power, PowerM, Solver, Start, VrHbPower, VrPowerM,
 };
@@ -194,52 +194,6 @@ fn integer_weights_are_repeated_rows() {
             weighted.apply(&v, &mut got).unwrap();
             let bound = 4.0 * (c.rounding().of_image() + weighted.rounding().of_image()) * v.norm();
             assert!(distance(&got, &want) * want.norm() <= bound, "{preprocessing:?}");
-        }
-    }
-}
-
-#[test]
-fn sharded_over_ranks_equals_one_rank() {
-    let (n, d) = (97, 11);
-    let values = sparse_values(n, d, 0.6, 6);
-    let batch: Vec<usize> = (0..n).step_by(4).collect();
-    for make in [|v: Vec<f64>| dense(v, 11), |v: Vec<f64>| csr(&v, 11)] {
-        let x = make(values.clone());
-        let v = random_block(d, 3, 7);
-        let mut one = Covariance::new(&x, Preprocessing::STANDARDIZE).unwrap();
-        let mut want = [Block::zeros(d, 3), Block::zeros(d, 3), Block::zeros(0, 0)];
-        one.apply(&v, &mut want[0]).unwrap();
-        one.apply_batch(&batch, &v, &mut want[1]).unwrap();
-        one.form(Precision::Double, &mut want[2]).unwrap();
-        for ranks in [1, 2, 3, 7] {
-            let results: Vec<[Block; 3]> = std::thread::scope(|scope| {
-                let workers: Vec<_> = thread_ranks(ranks)
-                    .into_iter()
-                    .enumerate()
-                    .map(|(r, rank)| {
-                        let (values, batch, v) = (&values, &batch, &v);
-                        scope.spawn(move || {
-                            let (from, to) = (n * r / ranks, n * (r + 1) / ranks);
-                            let shard = make(values[from * d..to * d].to_vec());
-                            let mut c = Sharded::new(&shard, Preprocessing::STANDARDIZE, rank).unwrap();
-                            assert_eq!(c.n_rows(), n);
-                            let mut got = [Block::zeros(d, 3), Block::zeros(d, 3), Block::zeros(0, 0)];
-                            c.apply(v, &mut got[0]).unwrap();
-                            c.apply_batch(batch, v, &mut got[1]).unwrap();
-                            c.form(Precision::Double, &mut got[2]).unwrap();
-                            got
-                        })
-                    })
-                    .collect();
-                workers.into_iter().map(|w| w.join().unwrap()).collect()
-            });
-            for got in &results {
-                assert_eq!(got, &results[0], "every rank holds the same bits");
-                for (got, want) in got.iter().zip(&want) {
-                    let bound = 20.0 * one.rounding().of_image() * v.norm().max((d as f64).sqrt());
-                    assert!(distance(got, want) * want.norm() <= bound, "{ranks} ranks");
-                }
-            }
         }
     }
 }

@@ -9,8 +9,8 @@ use std::ops::{ControlFlow, Range};
 use common::{RowList, geometric, with_spectrum};
 use hbpca::checkpoint::{Archive, CheckpointSink, Paused, Progress};
 use hbpca::operator::{
-    Capabilities, Communicator, CovarianceOperator, ExplicitCovariance, ExplicitRowGram, FirstPass,
-    OperatorState, Precision, Product, Products, RoundingBound, RowGram, RowSpectrum, Shape, Sharded,
+    Capabilities, CovarianceOperator, ExplicitCovariance, ExplicitRowGram, FirstPass, OperatorState,
+    Precision, Product, Products, RoundingBound, RowGram, RowSpectrum, Shape,
 };
 use hbpca::solver::{
     Anchored, AnchoredSizes, CovarianceSolver, Krylov, KrylovSizes, Momentum, Pairs, Power, PowerM, Solver,
@@ -303,37 +303,6 @@ fn what_an_operator_remembers_is_saved_and_given_back() {
     let rest = Driver::new(limits).resuming(paused).run(&mut krylov(), &mut resumed).unwrap();
     assert_eq!((rest.vectors, rest.passes), (whole.vectors, whole.passes));
     assert_eq!(resumed.passes, operator.passes);
-}
-
-/// Two ranks that hold the same rows, as seen by one of them.
-struct Twin;
-
-impl Communicator for Twin {
-    fn rank(&self) -> usize {
-        0
-    }
-    fn size(&self) -> usize {
-        2
-    }
-    fn all_reduce_sum(&self, values: &mut [f64]) -> Result<(), Error> {
-        values.iter_mut().for_each(|x| *x *= 2.0);
-        Ok(())
-    }
-    fn broadcast(&self, _values: &mut [f64], _root: usize) -> Result<(), Error> {
-        Ok(())
-    }
-    fn all_gather(&self, values: &[f64]) -> Result<Vec<f64>, Error> {
-        Ok([values, values].concat())
-    }
-}
-
-#[test]
-fn any_operator_is_sharded_over_any_communicator() {
-    let mut twice = Sharded::over(RowList(rows()), Twin).unwrap();
-    assert_eq!(twice.shape(), Shape { n: 2 * N, d: D });
-    let fit = FitConfig::default().fit_operator(&mut twice).unwrap();
-    assert_eq!(fit.outcome, Outcome::Converged);
-    assert!((fit.model.eigenvalues()[0] - 1.0).abs() <= 1e-6);
 }
 
 /// w ← the first unit vector, for ever.

@@ -122,3 +122,24 @@ def read(
     thousands: str | None = None,
     encoding: str | None = None,
 ) -> dict[str, Any]: ...
+def fit_on_ranks(
+    rows: Any,
+    shape: tuple[int, int],
+    comm: Any,
+    settings: Any,
+    *,
+    n_components: int | float | str | None = None,
+    weights: NDArray[np.float64] | None = None,
+    callback: Callable[..., Any] | None = None,
+) -> Fitted | None: ...
+def fit_partitions(
+    partitions: Any,
+    shape: tuple[int, int],
+    round_cost: float,
+    settings: Any,
+    *,
+    n_components: int | float | str | None = None,
+    callback: Callable[..., Any] | None = None,
+) -> Fitted: ...
+def partition_answer(rows: Any, task: NDArray[np.float64], index: int, count: int) -> NDArray[np.float64]: ...
+def combine_answers(mine: NDArray[np.float64], theirs: NDArray[np.float64]) -> NDArray[np.float64]: ...

@@ -26,7 +26,9 @@ from hbpca._input import collected, file_of, refuse_malformed, rows_of
 from hbpca._maps import Gaussian, Maps, exact
 from hbpca._names import check_file_names, columns_named, loadings
 from hbpca._observers import FitTask, told_together
+from hbpca._partitions import ROUND_COST, engine_of, lazily_transformed, partitions_of
 from hbpca._progress import ProgressLine
+from hbpca._ranks import agreed, fit_on_ranks, refuse_other_names
 from hbpca._settings import Choices, Settings, wanted_components
 from hbpca._svd_solver import OVERSAMPLES, request
 
@@ -89,6 +91,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
         Bytes, or text such as "4G", that a fit of a file may take; `None` is half of what the machine or its control group
         allows. A file (a path, or with a limit an `np.memmap` of a whole `.npy`) that does not fit is read from disk in every
         pass. Other arrays are in memory already and are not limited.
+    comm : communicator or None, default=None
+        One of mpi4py, or anything with its `Get_rank`, `Get_size`, `Send`, `Recv` and `Bcast` of buffers: every rank gives its
+        own rows to `fit` and ends with the same components of all ranks' rows.
+    round_cost : float or None, default=None
+        Seconds that a round of a cluster takes beside its products, for Dask, Ray and Spark; `None` is a nominal cost of each.
     warm_start : bool, default=False
         Start from the components of the last fit.
     callback : callable or None, default=None
@@ -150,6 +157,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
         random_state=None,
         threads=None,
         memory_limit=None,
+        comm=None,
+        round_cost=None,
         warm_start=False,
         callback=None,
         verbose=0,
@@ -177,6 +186,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
         self.random_state = random_state
         self.threads = threads
         self.memory_limit = memory_limit
+        self.comm = comm
+        self.round_cost = round_cost
         self.warm_start = warm_start
         self.callback = callback
         self.verbose = verbose
@@ -188,12 +199,18 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
 
         Parameters
         ----------
-        X : (n_samples, n_features) array, SciPy sparse matrix or array, data frame, or the name of a file or a folder of parts
+        X : (n_samples, n_features) array, SciPy sparse matrix or array, data frame, or the name of a file or a folder of parts;
+            or rows of a cluster: a `dask.array` or `dask.dataframe`, a `ray.data.Dataset`, a Spark RDD or DataFrame
         y : ignored
         sample_weight : (n_samples,) array or None; a weight of 2 counts a row twice. With weights a file is read into memory
         """
         self._forget_chunks()
-        self._fit(X, y, sample_weight)
+        if self.comm is not None:
+            self._fit_on_ranks(X, sample_weight)
+        elif engine_of(X) is not None:
+            self._fit_partitions(X, sample_weight)
+        else:
+            self._fit(X, y, sample_weight)
         self._warn()
         return self
 
@@ -263,6 +280,57 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
         if task is not None:
             task.end()
 
+    def _fit_on_ranks(self, X, sample_weight):
+        def own():
+            if file_of(X, self.memory_limit) is not None:
+                raise ValueError(
+                    "with comm= every rank gives its own rows, in memory: `hbpca.read` them, or run the command under mpirun"
+                )
+            return self._validated(X, reset=True), _weights(sample_weight), self._settings()
+
+        X, weights, settings = agreed(self.comm, own)
+        refuse_other_names(self.comm, getattr(self, "feature_names_in_", None))
+        leads = self.comm.Get_rank() == 0
+        progress = ProgressLine(self.tol) if self.verbose and leads else None
+        fitted = fit_on_ranks(
+            self.comm,
+            rows_of(X),
+            *X.shape,
+            settings,
+            n_components=self._wanted(),
+            weights=weights,
+            callback=told_together(progress, self.callback if leads else None, None),
+        )
+        vars(self).update(self._attributes(fitted, X.dtype))
+        if progress is not None:
+            progress.finish(self.history_[-1], self.outcome_)
+
+    def _fit_partitions(self, X, sample_weight):
+        if sample_weight is not None:
+            raise ValueError("sample_weight is not taken with rows of a cluster")
+        partitions = partitions_of(X).not_empty()
+        if partitions.n_rows == 0:
+            raise ValueError(
+                f"Found array with 0 sample(s) (shape=(0, {partitions.n_columns})) while a minimum of 1 is required"
+            )
+        progress = ProgressLine(self.tol) if self.verbose else None
+        fitted = _hbpca.fit_partitions(
+            partitions,
+            (partitions.n_rows, partitions.n_columns),
+            ROUND_COST[engine_of(X)] if self.round_cost is None else self.round_cost,
+            self._settings(),
+            n_components=self._wanted(),
+            callback=told_together(progress, self.callback, None),
+        )
+        vars(self).pop("feature_names_in_", None)
+        vars(self).update(
+            self._attributes(fitted, partitions.dtype if partitions.dtype == np.float32 else np.dtype(np.float64))
+        )
+        if partitions.names is not None:
+            self.feature_names_in_ = np.asarray(partitions.names, dtype=object)
+        if progress is not None:
+            progress.finish(self.history_[-1], self.outcome_)
+
     def fit_transform(self, X, y=None, sample_weight=None):
         """`fit(X)` and `transform(X)`."""
         return self.fit(X, y, sample_weight=sample_weight).transform(X)
@@ -307,8 +375,14 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
     # Scores
 
     def transform(self, X):
-        """Scores of the rows of X, which may be the name of a file: (n_samples, n_components_), of X's own precision."""
+        """Scores of the rows of X, which may be the name of a file: (n_samples, n_components_), of X's own precision.
+
+        Rows of Dask have scores of Dask, computed when they are asked for.
+        """
         check_is_fitted(self)
+        if engine_of(X) is not None:
+            dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+            return lazily_transformed(X, self.transform, self.n_components_, dtype)
         X = self._validated(X, reset=False)
         with columns_named(self):
             return _hbpca.transform(rows_of(X), self._maps())

@@ -11,8 +11,10 @@ pub use fit::{FitArgs, HowMany, MomentumArg, PrecisionArg, StepSize};
 
 use std::path::PathBuf;
 
+use clap::builder::TypedValueParser;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use hbpca_io::ByteSize;
 
 /// Principal components of large and sparse data, with a proof.
 ///
@@ -63,6 +65,8 @@ pub enum Command {
     Demo(DemoArgs),
     /// Write a sample data set to try things on
     Sample(SampleArgs),
+    /// Tell what a fit on many ranks will cost
+    Plan(Box<PlanArgs>),
 }
 
 impl Command {
@@ -83,7 +87,8 @@ impl Command {
             | Self::Completions(_)
             | Self::Man(_)
             | Self::Demo(_)
-            | Self::Sample(_) => false,
+            | Self::Sample(_)
+            | Self::Plan(_) => false,
         }
     }
 }
@@ -183,6 +188,55 @@ pub struct ReportArgs {
     pub threads: ThreadArgs,
     #[command(flatten)]
     pub verbosity: VerbosityArgs,
+}
+
+/// `hbpca plan`.
+#[derive(Debug, Args)]
+#[command(mut_arg("data", |data| data.required(false)))]
+pub struct PlanArgs {
+    #[command(flatten)]
+    pub data: DataArgs,
+    /// Rows x columns instead of data, such as 1e9x1000; for sparse data with the entries: 1e8x1e6x1e10
+    #[arg(long, value_name = "NxD[xNNZ]")]
+    pub shape: Option<String>,
+    /// Components
+    #[arg(short, value_name = "K", default_value_t = 10)]
+    pub k: usize,
+    /// Ranks
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..).map(|n| n as usize))]
+    pub ranks: usize,
+    /// Time of a message between two ranks, such as 50us or 1ms
+    #[arg(long, value_name = "TIME", default_value = "20us")]
+    pub latency: Duration,
+    /// Bytes a second between two ranks, such as 1.2G
+    #[arg(long, value_name = "SIZE", default_value = "1.16G")]
+    pub bandwidth: ByteSize,
+    /// Memory that a rank may take
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<ByteSize>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Seconds as people type them: 50us, 1.5ms, 2s.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Duration(pub f64);
+
+impl std::str::FromStr for Duration {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let units = [("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("ns", 1e-9), ("s", 1.0), ("", 1.0)];
+        let seconds = units.into_iter().find_map(|(unit, seconds)| {
+            let number: f64 = text.trim().strip_suffix(unit)?.trim().parse().ok()?;
+            Some(number * seconds)
+        });
+        match seconds {
+            Some(seconds) if (0.0..f64::INFINITY).contains(&seconds) => Ok(Self(seconds)),
+            _ => Err(format!("`{text}` is no time: give one such as 50us, 1.5ms or 2s")),
+        }
+    }
 }
 
 /// `hbpca info`.

@@ -2,11 +2,15 @@
 
 use hbpca::certificate::Certainty;
 use hbpca::checkpoint::{Checkpoint, Checkpoints, SaveCheckpoint};
+use hbpca::operator::Communicator;
 use hbpca::probe::ProbeResult;
 use hbpca::{
-    CancelToken, Centering, Error, Fit, FitConfig, Observer, Outcome, Preprocessing, RowChunks, Scaling,
+    CancelToken, Centering, Error, Fit, FitConfig, Limits, Observer, Outcome, Preprocessing, RowChunks,
+    Scaling,
 };
 use hbpca_io::{ByteSize, Data, OutputFile, StoredModel};
+
+use std::time::Instant;
 
 use crate::args::FitArgs;
 use crate::exit::{Exit, Failure};
@@ -18,7 +22,11 @@ use crate::output::say::{self, Verbosity};
 use crate::output::table::{Side, Table};
 use crate::output::trace::Trace;
 use crate::output::{self, certainty, json, number, warnings};
-use crate::plan::{self, CheckpointFiles, Components, FitPlan, Source, Streamed};
+use crate::plan::{
+    self, CheckpointFiles, Components, FitOutputs, FitPlan, OwnRows, RankFitPlan, RankSource, SolverFlags,
+    Source, Streamed,
+};
+use crate::ranks;
 
 /// Runs `hbpca fit`.
 pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
@@ -32,10 +40,7 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
         start_names,
         solver_flags,
         checkpoints,
-        model,
-        report: page,
-        mut trace,
-        json,
+        outputs,
         verbosity,
     } = FitPlan::new(args)?;
     let in_order = |names: Option<&[String]>, data: &str, (n, d)| {
@@ -43,57 +48,111 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
         config.map(|config| components.of(config, n, d))
     };
     let limits = &config.limits;
-    let mut progress = Progress::new(verbosity, limits.tol, limits.max_passes, limits.max_seconds);
-    let meter = progress.meter();
-    let mut observers: Vec<&mut (dyn Observer + Send)> = vec![&mut progress];
-    observers.extend(trace.as_mut().map(|trace| trace as &mut (dyn Observer + Send)));
-    let CheckpointFiles { file, every, from, replaces } = checkpoints;
-    if let Some(file) = file.as_ref().filter(|_| replaces && verbosity > Verbosity::Quiet) {
-        let file = file.display();
-        say::warning(&format!(
-            "{file} is the checkpoint of an earlier run, and this one replaces it: --resume {file} goes on from it instead"
-        ));
-    }
-    let mut writer = file.map(|file| CheckpointWriter::new(file, verbosity));
-    let save = writer.as_mut().map(|writer| -> SaveCheckpoint<'_> {
-        Box::new(|checkpoint: &Checkpoint| {
-            writer.save(checkpoint);
-            Ok(())
-        })
-    });
-    let (resumed, resume) = from.unzip();
-    let checkpoints = Checkpoints { data: String::new(), every, save, resume };
-    let refused = |error: &Error, name: &str| match (error, &resumed) {
-        (Error::Checkpoint(_), Some(file)) => Failure::Input(format!("{}: {error}", file.display())),
-        _ => Failure::refused(error, name),
-    };
-    let (fit, about) = match streamed {
-        None => in_memory(source, in_order, &mut observers, checkpoints, refused, verbosity)?,
-        Some(streamed) => {
-            from_disk(source, streamed, in_order, &mut observers, checkpoints, refused, meter, verbosity)?
-        }
-    };
+    let around = Around { args, limits, components, solver_flags, checkpoints, outputs, verbosity };
+    around.fit(|with| {
+        let found = match streamed {
+            None => in_memory(source, in_order, with, verbosity),
+            Some(streamed) => from_disk(source, streamed, in_order, with, verbosity),
+        };
+        found.map(Some)
+    })
+}
 
-    refuse_no_variance(&fit, &about)?;
-    // Files first: a reader of the table that went away must not cost the model, and a full disk not the table.
-    let written =
-        write_files(&fit, &about, limits.tol, model, page, args).and(trace.map_or(Ok(()), Trace::finish));
-    if json {
-        let stream = about.stream.as_ref();
-        json::print(&json::FitObject::new(&fit, about.nnz, limits, about.read_seconds, stream))?;
-    } else {
-        output::print_report(&report(&fit, &about, components))?;
-    }
-    if verbosity > Verbosity::Quiet {
-        let names = about.column_names.as_deref();
-        let idle_flags = solver_flags.idle_for(fit.solver);
-        warnings::of_fit(&fit, limits, &idle_flags, names).iter().for_each(|text| say::warning(text));
-        if fit.outcome != Outcome::Converged {
-            writer.and_then(|writer| writer.way_on()).iter().for_each(|text| say::line(text));
+/// The same as one of the ranks that a launcher started; rank 0 speaks and writes for all.
+pub fn run_on_ranks(args: &FitArgs, ranks: &dyn Communicator) -> Result<Exit, Failure> {
+    let leads = ranks.rank() == 0;
+    let verbosity = if leads { (&args.verbosity).into() } else { Verbosity::Quiet };
+    let of = (ranks.rank(), ranks.size());
+    let planned = plan::use_threads(&args.threads, verbosity).and_then(|()| RankFitPlan::new(args, of));
+    let RankFitPlan { source, config, components, start_names, solver_flags, checkpoints, outputs } =
+        ranks::agree(ranks, planned)?;
+    let limits = &config.limits;
+    let around = Around { args, limits, components, solver_flags, checkpoints, outputs, verbosity };
+    let in_order = |names: Option<&[String]>, data: &str, (n, d)| {
+        let config = plan::start_in_order(&config, start_names.as_deref(), names, data);
+        config.map(|config| components.of(config, n, d))
+    };
+    around.fit(|with| on_ranks(source, ranks, in_order, with))
+}
+
+/// What surrounds a fit: progress and checkpoints before, files and reports after.
+struct Around<'a> {
+    args: &'a FitArgs,
+    limits: &'a Limits,
+    components: Components,
+    solver_flags: SolverFlags,
+    checkpoints: CheckpointFiles,
+    outputs: FitOutputs,
+    verbosity: Verbosity,
+}
+
+/// What a fit is given besides its data.
+struct With<'a, 'b> {
+    observers: &'a mut [&'b mut (dyn Observer + Send + 'b)],
+    checkpoints: Checkpoints<'a>,
+    /// How an error of the core becomes one of the command.
+    refused: &'a dyn Fn(&Error, &str) -> Failure,
+    meter: Meter,
+}
+
+impl Around<'_> {
+    /// Ranks without a fit have nothing to report.
+    fn fit(
+        self,
+        fitting: impl FnOnce(With<'_, '_>) -> Result<Option<(Fit, About)>, Failure>,
+    ) -> Result<Exit, Failure> {
+        let Self { args, limits, components, solver_flags, checkpoints, outputs, verbosity } = self;
+        let FitOutputs { model, report: page, mut trace } = outputs;
+        let mut progress = Progress::new(verbosity, limits.tol, limits.max_passes, limits.max_seconds);
+        let meter = progress.meter();
+        let mut observers: Vec<&mut (dyn Observer + Send)> = vec![&mut progress];
+        observers.extend(trace.as_mut().map(|trace| trace as &mut (dyn Observer + Send)));
+        let CheckpointFiles { file, every, from, replaces } = checkpoints;
+        if let Some(file) = file.as_ref().filter(|_| replaces && verbosity > Verbosity::Quiet) {
+            let file = file.display();
+            say::warning(&format!(
+                "{file} is the checkpoint of an earlier run, and this one replaces it: --resume {file} goes on from it instead"
+            ));
         }
+        let mut writer = file.map(|file| CheckpointWriter::new(file, verbosity));
+        let save = writer.as_mut().map(|writer| -> SaveCheckpoint<'_> {
+            Box::new(|checkpoint: &Checkpoint| {
+                writer.save(checkpoint);
+                Ok(())
+            })
+        });
+        let (resumed, resume) = from.unzip();
+        let checkpoints = Checkpoints { data: String::new(), every, save, resume };
+        let refused = |error: &Error, name: &str| match (error, &resumed) {
+            (Error::Checkpoint(_), Some(file)) => Failure::Input(format!("{}: {error}", file.display())),
+            _ => Failure::refused(error, name),
+        };
+        let with = With { observers: &mut observers, checkpoints, refused: &refused, meter };
+        let Some((fit, about)) = fitting(with)? else {
+            return Ok(Exit::Success); // another rank has the fit
+        };
+
+        refuse_no_variance(&fit, &about)?;
+        // Files first: a reader of the table that went away must not cost the model, and a full disk not the table.
+        let written =
+            write_files(&fit, &about, limits.tol, model, page, args).and(trace.map_or(Ok(()), Trace::finish));
+        if args.json {
+            let stream = about.stream.as_ref();
+            json::print(&json::FitObject::new(&fit, about.nnz, limits, about.read_seconds, stream))?;
+        } else {
+            output::print_report(&report(&fit, &about, components))?;
+        }
+        if verbosity > Verbosity::Quiet {
+            let names = about.column_names.as_deref();
+            let idle_flags = solver_flags.idle_for(fit.solver);
+            warnings::of_fit(&fit, limits, &idle_flags, names).iter().for_each(|text| say::warning(text));
+            if fit.outcome != Outcome::Converged {
+                writer.and_then(|writer| writer.way_on()).iter().for_each(|text| say::line(text));
+            }
+        }
+        written?;
+        Ok(fit.outcome.into())
     }
-    written?;
-    Ok(fit.outcome.into())
 }
 
 /// Writes the model and the page about it, where they are wanted.
@@ -157,11 +216,10 @@ struct About {
 fn in_memory(
     source: Source,
     in_order: impl Fn(Option<&[String]>, &str, (usize, usize)) -> Result<FitConfig, Failure>,
-    observers: &mut [&mut (dyn Observer + Send)],
-    checkpoints: Checkpoints<'_>,
-    refused: impl Fn(&Error, &str) -> Failure,
+    with: With<'_, '_>,
     verbosity: Verbosity,
 ) -> Result<(Fit, About), Failure> {
+    let With { observers, checkpoints, refused, .. } = with;
     let loaded = source.read(verbosity)?;
     let matrix = &loaded.data.matrix;
     let config =
@@ -194,17 +252,14 @@ fn in_memory(
 }
 
 /// Fits rows that stay on disk.
-#[allow(clippy::too_many_arguments, reason = "all that a fit depends on")]
 fn from_disk(
     source: Source,
     streamed: Streamed,
     in_order: impl Fn(Option<&[String]>, &str, (usize, usize)) -> Result<FitConfig, Failure>,
-    observers: &mut [&mut (dyn Observer + Send)],
-    checkpoints: Checkpoints<'_>,
-    refused: impl Fn(&Error, &str) -> Failure,
-    meter: Meter,
+    with: With<'_, '_>,
     verbosity: Verbosity,
 ) -> Result<(Fit, About), Failure> {
+    let With { observers, checkpoints, refused, meter } = with;
     let name = source.name;
     if verbosity > Verbosity::Quiet {
         say::line(&streamed.announcement(&name));
@@ -234,6 +289,47 @@ fn from_disk(
         stream: Some(json::StreamObject::new(&fit, &plan, memory)),
     };
     Ok((fit, about))
+}
+
+/// Fits this rank's rows with those of all others.
+fn on_ranks(
+    source: RankSource,
+    ranks: &dyn Communicator,
+    in_order: impl Fn(Option<&[String]>, &str, (usize, usize)) -> Result<FitConfig, Failure>,
+    with: With<'_, '_>,
+) -> Result<Option<(Fit, About)>, Failure> {
+    let With { observers, checkpoints, refused, .. } = with;
+    let clock = Instant::now();
+    let fits = ranks::all(ranks, source.fits())?;
+    let name = source.name.clone();
+    let OwnRows { rows, column_names, narrowed } = ranks::agree(ranks, source.rows(fits))?;
+    let read_seconds = clock.elapsed().as_secs_f64();
+    let column_names = ranks::same_names(ranks, column_names)?;
+    let (n, d) = rows.shape();
+    let shape = (ranks::total(ranks, n)?, ranks::of_rank_0(ranks, d)?);
+    let config = ranks::agree(ranks, in_order(column_names.as_deref(), &name, shape))?;
+    let (sparse, entries, place) = rows.about();
+    let entries = ranks::total(ranks, entries)?;
+    let cancel = CancelToken::default();
+    let running = Running::with(&cancel);
+    let run = config.run().observers(observers).cancelled_by(&cancel).checkpoints(checkpoints);
+    let run = if narrowed { run.rounded_from_double() } else { run };
+    let mut matrix = None;
+    let fit =
+        run.fit_on_ranks(Ok(rows.for_rank(&mut matrix)), ranks).map_err(|error| refused(&error, &name))?;
+    drop(running);
+    let Some(fit) = fit else { return Ok(None) };
+    let kind = if sparse { "sparse" } else { "dense" };
+    let about = About {
+        storage: storage(&format!("{kind}, {place} on {} ranks", fit.ranks), sparse, entries),
+        nnz: entries,
+        name,
+        column_names,
+        read_seconds,
+        data: None,
+        stream: None,
+    };
+    Ok(Some((fit, about)))
 }
 
 /// What a person reads.

@@ -10,10 +10,13 @@ mod info_table;
 mod inverse;
 mod laboratory;
 mod man;
+mod plan;
 mod report;
 mod sample;
 mod theory;
 mod transform;
+
+pub use fit::run_on_ranks as fit_on_ranks;
 
 use crate::args::Command;
 use crate::exit::{Exit, Failure};
@@ -36,5 +39,6 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
         Command::Report(args) => report::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Sample(args) => sample::run(&args),
+        Command::Plan(args) => plan::run(&args),
     }
 }

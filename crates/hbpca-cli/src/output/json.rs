@@ -8,7 +8,7 @@ use hbpca::{Certificate, Fit, Limits, Outcome, Record, StreamPlan};
 use hbpca_io::ReadError;
 use serde::Serialize;
 
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 
 /// The version of the objects' keys and their meaning: in 2 residuals are relative to the eigenvalue of their own component.
 const SCHEMA: u32 = 2;
@@ -47,6 +47,7 @@ pub struct FitObject<'a> {
     read_seconds: f64,
     seed: u64,
     threads: usize,
+    ranks: usize,
     tol: f64,
     angle: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -116,6 +117,7 @@ impl<'a> FitObject<'a> {
             read_seconds,
             seed: fit.seed,
             threads: fit.threads,
+            ranks: fit.ranks,
             tol: limits.tol,
             angle: limits.angle,
             stream,
@@ -165,7 +167,7 @@ pub struct FailureObject {
 
 #[derive(Serialize)]
 struct ErrorObject {
-    /// `usage`, `input`, `memory` or `output`.
+    /// `usage`, `input`, `output`, `memory` or `ranks`.
     kind: &'static str,
     message: String,
     /// The file at fault, where one is known.
@@ -188,12 +190,19 @@ impl FailureObject {
             }
             Failure::Read(error) => (Some(error.file().to_owned()), None, None),
             Failure::Output { file, .. } | Failure::NoRoom { file, .. } => (Some(file.clone()), None, None),
-            Failure::Usage(_) | Failure::Input(_) | Failure::Memory(_) => (None, None, None),
+            Failure::Usage(_)
+            | Failure::Input(_)
+            | Failure::Memory(_)
+            | Failure::OnRank { .. }
+            | Failure::Ranks(_) => (None, None, None),
         };
         let kind = match failure {
-            Failure::Usage(_) => "usage",
-            Failure::Memory(_) | Failure::Read(ReadError::Memory { .. }) => "memory",
-            Failure::Input(_) | Failure::Read(_) => "input",
+            Failure::Usage(_) | Failure::OnRank { exit: Exit::Usage, .. } => "usage",
+            Failure::Memory(_)
+            | Failure::Read(ReadError::Memory { .. })
+            | Failure::OnRank { exit: Exit::Memory, .. } => "memory",
+            Failure::Input(_) | Failure::Read(_) | Failure::OnRank { .. } => "input",
+            Failure::Ranks(_) => "ranks",
             Failure::Output { .. } | Failure::NoRoom { .. } => "output",
         };
         let error = ErrorObject { kind, message: failure.to_string(), file, line, column };

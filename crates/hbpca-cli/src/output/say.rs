@@ -31,6 +31,20 @@ pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
+/// Whether not even errors are said: another rank speaks for this one.
+static SILENT: AtomicBool = AtomicBool::new(false);
+
+/// From now on nothing is said at all.
+pub fn be_silent() {
+    be_quiet();
+    SILENT.store(true, Ordering::Relaxed);
+}
+
+/// Whether nothing is said at all.
+pub fn is_silent() -> bool {
+    SILENT.load(Ordering::Relaxed)
+}
+
 /// A plain line.
 pub fn line(text: &str) {
     if is_quiet() {
@@ -50,6 +64,9 @@ pub fn warning(text: &str) {
 
 /// Why nothing was done.
 pub fn error(text: &impl ToString) {
+    if is_silent() {
+        return;
+    }
     labelled("error", AnsiColor::Red, &text.to_string());
 }
 

@@ -22,6 +22,11 @@ pub struct CheckpointFiles {
 }
 
 impl CheckpointFiles {
+    /// Those of a rank that does not lead.
+    pub fn none() -> Self {
+        Self { file: None, every: CheckpointEvery::default(), from: None, replaces: false }
+    }
+
     /// Reads the one to go on from, and proves that new ones can be written.
     pub fn new(args: &FitArgs) -> Result<Self, Failure> {
         let every = args.checkpoint_every.unwrap_or_default();

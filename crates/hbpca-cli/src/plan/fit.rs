@@ -4,7 +4,8 @@ use hbpca::{Batch, FitConfig, Limits, MomentumChoice, PrecisionChoice, RowChunks
 use hbpca_io::{ByteSize, OutputFile, Place, Precision, TemporaryFolder};
 
 use super::{
-    CheckpointFiles, Files, SolverFlags, Source, Streamed, create, open_model, refuse_misleading_name,
+    CheckpointFiles, Files, RankSource, SolverFlags, Source, Streamed, create, open_model,
+    refuse_misleading_name,
 };
 use crate::args::{FitArgs, HowMany, MomentumArg, PrecisionArg, StepSize};
 use crate::exit::Failure;
@@ -31,16 +32,32 @@ pub struct FitPlan {
     pub solver_flags: SolverFlags,
     /// Where the run is kept, and what it goes on from.
     pub checkpoints: CheckpointFiles,
+    /// The files it writes.
+    pub outputs: FitOutputs,
+    /// How much is said.
+    pub verbosity: Verbosity,
+}
+
+/// The files that a fit writes at its end.
+#[derive(Default)]
+pub struct FitOutputs {
     /// Where the model goes.
     pub model: Option<OutputFile>,
     /// Where the page about the fit goes.
     pub report: Option<ModelPage>,
     /// Where the history goes.
     pub trace: Option<Trace>,
-    /// Whether JSON is printed.
-    pub json: bool,
-    /// How much is said.
-    pub verbosity: Verbosity,
+}
+
+impl FitOutputs {
+    /// Begins them.
+    fn begin(args: &FitArgs) -> Result<Self, Failure> {
+        Ok(Self {
+            model: args.output.as_deref().map(create).transpose()?,
+            report: args.report.as_deref().map(ModelPage::begin).transpose()?,
+            trace: args.trace.as_deref().map(Trace::create).transpose()?,
+        })
+    }
 }
 
 /// Whether -k was given.
@@ -53,6 +70,10 @@ pub enum Components {
 }
 
 impl Components {
+    fn given(args: &FitArgs) -> Self {
+        if args.k.is_some() { Self::Asked } else { Self::Useful }
+    }
+
     /// The choices for data of n rows and d columns.
     pub fn of(self, config: FitConfig, n: usize, d: usize) -> FitConfig {
         match self {
@@ -65,25 +86,12 @@ impl Components {
 impl FitPlan {
     /// Checks what was typed, finds the input, begins the outputs.
     pub fn new(args: &FitArgs) -> Result<Self, Failure> {
-        check_files(args)?;
-        let mut config = config(args)?;
-        if let Some(ByteSize(memory)) = args.memory {
-            crate::memory::limit(Some(memory));
-        }
-        check_before_reading(&config)?;
-        let mut source = Source::find(&args.data)?;
-        source.keep_in(storage(args.precision));
+        let (mut source, mut config, start_names) = begin(args)?;
         let mut copy = None;
         if let Some(ByteSize(memory)) = args.memory {
             (source, copy) = source.copied_if_large(memory, (&args.verbosity).into())?;
         }
-        let mut start_names = None;
-        if let Some(path) = &args.start {
-            let model = open_model(path)?.model;
-            start_names = model.feature_names().map(<[String]>::to_vec);
-            config.start = Some(model.vectors());
-        }
-        let components = if args.k.is_some() { Components::Asked } else { Components::Useful };
+        let components = Components::given(args);
         let beside = |rows: &dyn RowChunks| {
             components.of(config.clone(), rows.n_rows(), rows.n_cols()).memory_beside(rows)
         };
@@ -103,13 +111,29 @@ impl FitPlan {
             config,
             start_names,
             checkpoints: CheckpointFiles::new(args)?,
-            model: args.output.as_deref().map(create).transpose()?,
-            report: args.report.as_deref().map(ModelPage::begin).transpose()?,
-            trace: args.trace.as_deref().map(Trace::create).transpose()?,
-            json: args.json,
+            outputs: FitOutputs::begin(args)?,
             verbosity: (&args.verbosity).into(),
         })
     }
+}
+
+/// The data, the choices, and the names of the columns of the model to start from.
+fn begin(args: &FitArgs) -> Result<(Source, FitConfig, Option<Vec<String>>), Failure> {
+    check_files(args)?;
+    let mut config = config(args)?;
+    if let Some(ByteSize(memory)) = args.memory {
+        crate::memory::limit(Some(memory));
+    }
+    check_before_reading(&config)?;
+    let mut source = Source::find(&args.data)?;
+    source.keep_in(storage(args.precision));
+    let mut start_names = None;
+    if let Some(path) = &args.start {
+        let model = open_model(path)?.model;
+        start_names = model.feature_names().map(<[String]>::to_vec);
+        config.start = Some(model.vectors());
+    }
+    Ok((source, config, start_names))
 }
 
 /// Refuses files that are both read and written, and names that promise something else. A checkpoint may be resumed in its place.
@@ -133,6 +157,41 @@ fn check_files(args: &FitArgs) -> Result<(), Failure> {
         refuse_misleading_name("--checkpoint", path, "a checkpoint", &[])?;
     }
     Ok(())
+}
+
+/// What one of several ranks needs for `hbpca fit`, checked. Outputs and checkpoints are those of rank 0.
+pub struct RankFitPlan {
+    /// This rank's share of the data.
+    pub source: RankSource,
+    /// The choices.
+    pub config: FitConfig,
+    /// Whether they say how many components.
+    pub components: Components,
+    /// The names of the columns of the model to start from.
+    pub start_names: Option<Vec<String>>,
+    /// Flags that only some solvers look at.
+    pub solver_flags: SolverFlags,
+    /// Where the run is kept, and what it goes on from.
+    pub checkpoints: CheckpointFiles,
+    /// The files it writes.
+    pub outputs: FitOutputs,
+}
+
+impl RankFitPlan {
+    /// The same for rank `rank` of `size`.
+    pub fn new(args: &FitArgs, (rank, size): (usize, usize)) -> Result<Self, Failure> {
+        let (source, config, start_names) = begin(args)?;
+        let leads = rank == 0;
+        Ok(Self {
+            source: source.share((rank, size), &config, args.memory)?,
+            components: Components::given(args),
+            solver_flags: SolverFlags::given(args),
+            config,
+            start_names,
+            checkpoints: if leads { CheckpointFiles::new(args)? } else { CheckpointFiles::none() },
+            outputs: if leads { FitOutputs::begin(args)? } else { FitOutputs::default() },
+        })
+    }
 }
 
 /// Refuses to form a C that no ordinary machine holds, before an allocation fails. Only a covariance asked for by

@@ -11,10 +11,10 @@ mod streamed;
 mod table_output;
 
 pub use checkpoints::CheckpointFiles;
-pub use fit::{Components, FitPlan, refuse_huge_covariance, storage};
+pub use fit::{Components, FitOutputs, FitPlan, RankFitPlan, refuse_huge_covariance, storage};
 pub use overlap::{Files, refuse_misleading_name};
 pub use solver_flags::SolverFlags;
-pub use source::{Loaded, Source, kind};
+pub use source::{Loaded, OwnRows, RankSource, Source, kind};
 pub use start::start_in_order;
 pub use streamed::Streamed;
 pub use table_output::{TableOutput, known_format, refuse_two_on_standard_output};

@@ -4,8 +4,11 @@ use std::io::{IsTerminal, stdin};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use hbpca::{Matrix, Model, RowChunks};
-use hbpca_io::{ByteSize, ColumnRef, Data, Features, Input, NamesToMatch, Place, Precision, ReadOptions};
+use hbpca::{FitConfig, Matrix, Model, RankRows, RowChunks};
+use hbpca_io::{
+    ByteSize, ColumnRef, Data, Features, Input, NamesToMatch, OnDisk, Place, Precision, ReadOptions, Share,
+    Storage,
+};
 
 use crate::args::DataArgs;
 use crate::exit::Failure;
@@ -21,6 +24,88 @@ pub struct Source {
     pub(super) options: ReadOptions,
     /// Whether the columns are those of a model without names.
     pub(super) for_unnamed_model: bool,
+}
+
+/// What one of several ranks reads.
+pub struct RankSource {
+    /// What messages call all of the data.
+    pub name: String,
+    /// This rank's share.
+    pub share: Share,
+    options: ReadOptions,
+}
+
+impl RankSource {
+    /// Whether this rank's rows go into its memory.
+    pub fn fits(&self) -> bool {
+        match &self.share {
+            Share::Rows { fits, .. } => *fits,
+            Share::Parts(_) => true,
+        }
+    }
+
+    /// This rank's rows, in memory where those of all ranks fit.
+    pub fn rows(self, fits: bool) -> Result<OwnRows, Failure> {
+        let Self { share, options, .. } = self;
+        match share {
+            Share::Rows { rows, memory, .. } if !fits => {
+                let column_names = rows.column_names().map(<[String]>::to_vec);
+                Ok(OwnRows { rows: Held::Disk { rows, memory }, column_names, narrowed: false })
+            }
+            Share::Rows { mut rows, .. } => {
+                let column_names = rows.column_names().map(<[String]>::to_vec);
+                let n = rows.n_rows();
+                let matrix = rows.read_rows(0..n).map_err(|error| Failure::refused(&error, &self.name))?;
+                Ok(OwnRows { rows: Held::Memory(matrix), column_names, narrowed: false })
+            }
+            Share::Parts(input) => {
+                let Data { matrix, column_names, narrowed, .. } = hbpca_io::read(input, &options)?;
+                Ok(OwnRows { rows: Held::Memory(matrix), column_names, narrowed })
+            }
+        }
+    }
+}
+
+/// The rows of one rank.
+pub struct OwnRows {
+    /// The rows.
+    pub rows: Held,
+    /// The names of their columns.
+    pub column_names: Option<Vec<String>>,
+    /// Whether they were rounded to single precision.
+    pub narrowed: bool,
+}
+
+/// Rows in the memory of this rank, or on its disk.
+pub enum Held {
+    Memory(Matrix<'static>),
+    Disk { rows: Box<dyn OnDisk>, memory: u64 },
+}
+
+impl Held {
+    /// Whether they are sparse, how many entries they have, and where they are.
+    pub fn about(&self) -> (bool, usize, &'static str) {
+        match self {
+            Self::Memory(matrix) => (matrix.is_sparse(), matrix.nnz(), "in memory"),
+            Self::Disk { rows, .. } => (rows.is_sparse(), rows.nnz(), "on disk"),
+        }
+    }
+
+    /// Rows and columns.
+    pub fn shape(&self) -> (usize, usize) {
+        match self {
+            Self::Memory(matrix) => (matrix.n_rows(), matrix.n_cols()),
+            Self::Disk { rows, .. } => (rows.n_rows(), rows.n_cols()),
+        }
+    }
+
+    /// As the core takes them; a matrix is kept in `place`.
+    pub fn for_rank<'a>(self, place: &'a mut Option<Matrix<'static>>) -> RankRows<'a> {
+        match self {
+            Self::Memory(matrix) => RankRows::Memory(place.insert(matrix)),
+            Self::Disk { rows, memory } => RankRows::Disk { rows: Box::new(rows), memory },
+        }
+    }
 }
 
 /// Data in memory.
@@ -61,8 +146,12 @@ impl Source {
                         "- (standard input) cannot be one of several parts: {way_out}"
                     )));
                 }
-                paths.iter().try_for_each(|path| find(path))?;
-                (name(paths), input(paths)?)
+                let mut found = Vec::new();
+                for path in paths {
+                    found.extend(hbpca_io::expand(path)?);
+                }
+                found.iter().try_for_each(|path| find(path))?;
+                (name(&found), input(&found)?)
             }
         };
         Ok(Self { name, input, options, for_unnamed_model: false })
@@ -101,6 +190,23 @@ impl Source {
         beside: impl Fn(&dyn RowChunks) -> u64,
     ) -> Result<Place, Failure> {
         Ok(hbpca_io::place(&self.input, &self.options, memory, beside)?)
+    }
+
+    /// Whether the data can be read in chunks; headers alone are read.
+    pub fn storage(&self) -> Result<Storage, Failure> {
+        Ok(hbpca_io::on_disk(&self.input, &self.options)?)
+    }
+
+    /// What rank `rank` of `size` reads; `memory` is that of a rank.
+    pub fn share(
+        self,
+        of: (usize, usize),
+        config: &FitConfig,
+        memory: Option<ByteSize>,
+    ) -> Result<RankSource, Failure> {
+        let beside = |rows: &dyn RowChunks| config.memory_beside(rows);
+        let share = hbpca_io::share(&self.input, &self.options, of, memory, beside)?;
+        Ok(RankSource { name: self.name, share, options: self.options })
     }
 
     /// Reads everything.

@@ -7,14 +7,14 @@ mod chunks;
 mod csr;
 mod npy;
 mod place;
+mod row_range;
 mod watched;
 
 use std::fs;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use hbpca::{Error, Matrix, RowChunks};
+use hbpca::{Error, RowChunks};
 
 use crate::element::{Element, Number};
 use crate::input::Part;
@@ -23,6 +23,7 @@ use crate::{ChunkFolder, Format, Input, Precision, ReadError, ReadOptions};
 use csr::CsrOnDisk;
 use npy::NpyOnDisk;
 pub use place::{Place, may_outgrow, place};
+pub use row_range::RowRange;
 
 /// Rows on disk.
 pub trait OnDisk: RowChunks {
@@ -177,37 +178,4 @@ fn same<T: PartialEq + std::fmt::Display>(
 /// The part that row `row` lies in, given the first row of each.
 fn part_of(row: usize, first_rows: impl ExactSizeIterator<Item = usize>) -> usize {
     first_rows.take_while(|first| *first <= row).count().saturating_sub(1)
-}
-
-impl RowChunks for Box<dyn OnDisk> {
-    fn n_rows(&self) -> usize {
-        (**self).n_rows()
-    }
-    fn n_cols(&self) -> usize {
-        (**self).n_cols()
-    }
-    fn nnz(&self) -> usize {
-        (**self).nnz()
-    }
-    fn is_sparse(&self) -> bool {
-        (**self).is_sparse()
-    }
-    fn bytes(&self) -> u64 {
-        (**self).bytes()
-    }
-    fn cut(&mut self, bytes: u64) -> Result<(), Error> {
-        (**self).cut(bytes)
-    }
-    fn starts(&self) -> &[usize] {
-        (**self).starts()
-    }
-    fn read_chunk(&mut self, i: usize, recycled: Option<Matrix<'static>>) -> Result<Matrix<'static>, Error> {
-        (**self).read_chunk(i, recycled)
-    }
-    fn version(&self) -> Option<u64> {
-        (**self).version()
-    }
-    fn read_rows(&mut self, rows: Range<usize>) -> Result<Matrix<'static>, Error> {
-        (**self).read_rows(rows)
-    }
 }

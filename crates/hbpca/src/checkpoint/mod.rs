@@ -21,7 +21,7 @@ use crate::solver::SolverKind;
 pub use crate::state::{Archive, State, Tensor};
 
 /// This software, as checkpoints name it.
-const SOFTWARE: &str = concat!("hbpca ", env!("CARGO_PKG_VERSION"));
+pub(crate) const SOFTWARE: &str = concat!("hbpca ", env!("CARGO_PKG_VERSION"));
 /// More rows than any run reads.
 const MOST_ROWS: u64 = 1 << 53;
 
@@ -161,7 +161,7 @@ const NO_START: &str = "random";
 
 impl FitConfig {
     /// Everything that bits depend on, besides the data. Limits do not belong to it, nor threads.
-    fn choices(&self) -> BTreeMap<String, String> {
+    pub(crate) fn choices(&self) -> BTreeMap<String, String> {
         let or_auto = |x: Option<f64>| x.map_or_else(|| "auto".to_owned(), |x| x.to_string());
         let momentum = match self.momentum {
             MomentumChoice::Adaptive => "adaptive".to_owned(),

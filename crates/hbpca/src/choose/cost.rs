@@ -16,7 +16,7 @@ use crate::operator::{ColumnModes, PrecisionChoice};
 use crate::solver::{CovarianceSolver, KrylovSizes, MOST_MEASURED, SolverKind, solves_partially, work};
 
 /// Bytes per nanosecond that all threads together read from memory.
-const MEMORY: f64 = 24.0;
+const MEMORY: f64 = 30.0;
 /// Numbers that C may take (1 GiB).
 const MOST_NUMBERS: usize = 1 << 27;
 /// Threads of the nominal machine.

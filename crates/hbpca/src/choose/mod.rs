@@ -3,10 +3,13 @@
 mod account;
 mod cost;
 mod on_disk;
+mod on_ranks;
 mod speeds;
 mod step_size;
 
 pub use on_disk::StreamPlan;
+pub(crate) use on_ranks::RankFacts;
+pub use on_ranks::{Forecast, Network};
 pub(crate) use step_size::{StepSize, sample_rows};
 
 use crate::Error;

@@ -19,6 +19,11 @@ impl GatheredStatistics {
         Self { pivot: None, total: ColumnStatistics::empty(d) }
     }
 
+    /// Nothing seen yet; means stay relative to `pivot`.
+    pub(crate) fn about(pivot: &[f64]) -> Self {
+        Self { pivot: Some(pivot.to_vec()), total: ColumnStatistics::empty(pivot.len()) }
+    }
+
     /// Adds the rows of `chunk`, the first of which is row `first_row`. Refuses NaN and infinities, naming the place.
     pub(crate) fn add(
         &mut self,
@@ -41,12 +46,13 @@ impl GatheredStatistics {
 
     /// The statistics of everything added.
     pub(crate) fn finish(self) -> Result<ColumnStatistics, Error> {
-        let Self { pivot, mut total } = self;
-        total.move_by(pivot.as_deref().unwrap_or_default());
-        total.settle_constant_columns();
-        total.refuse_overflow()?;
-        total.refuse_underflow()?;
-        Ok(total)
+        let Self { pivot, total } = self;
+        total.about_zero(pivot.as_deref().unwrap_or_default())
+    }
+
+    /// The same with means that are still less the pivot, to be merged with others of the same pivot.
+    pub(crate) fn relative(self) -> ColumnStatistics {
+        self.total
     }
 }
 

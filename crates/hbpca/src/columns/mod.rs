@@ -10,4 +10,4 @@ pub(crate) use entries::weight_and_moment;
 pub(crate) use gathering::GatheredStatistics;
 pub use preprocessing::{Centering, Preprocessing, RowMap, Scaling};
 pub use statistics::ColumnStatistics;
-pub(crate) use statistics::check_weights;
+pub(crate) use statistics::{check_weights, heaviest};

@@ -140,6 +140,34 @@ impl RowMap {
         Self { shift: None, scale: None, total_variance: moment, uncentred: moment, blur: 0.0 }
     }
 
+    /// As numbers, of d columns, for sending to other machines.
+    pub(crate) fn to_flat(&self, d: usize) -> Vec<f64> {
+        let flag = |column: &Option<Vec<f64>>| f64::from(u8::from(column.is_some()));
+        let head =
+            [flag(&self.shift), flag(&self.scale), self.total_variance, self.uncentred, self.blur, d as f64];
+        let columns = [&self.shift, &self.scale].into_iter().flatten().flatten();
+        head.into_iter().chain(columns.copied()).collect()
+    }
+
+    /// The inverse of [`to_flat`](Self::to_flat), and what follows it.
+    pub(crate) fn from_flat(flat: &[f64], d: usize) -> Option<(Self, &[f64])> {
+        let (&[shifts, scales, total_variance, uncentred, blur, columns], mut rest) =
+            flat.split_first_chunk()?;
+        if columns != d as f64 && columns > 0.0 {
+            return None;
+        }
+        let mut column = |there: f64| {
+            if there == 0.0 {
+                return Some(None);
+            }
+            let (column, after) = rest.split_at_checked(d)?;
+            rest = after;
+            Some(Some(column.to_vec()))
+        };
+        let (shift, scale) = (column(shifts)?, column(scales)?);
+        Some((Self { shift, scale, total_variance, uncentred, blur }, rest))
+    }
+
     /// μ, or nothing where nothing is subtracted.
     pub fn shift(&self) -> Option<&[f64]> {
         self.shift.as_deref()

@@ -61,7 +61,7 @@ impl ColumnStatistics {
     }
 
     /// What means are told relative to while they are gathered: a row of dense data; compressed rows are mostly zero.
-    pub(super) fn pivot_at(matrix: &Matrix<'_>, row: usize) -> Vec<f64> {
+    pub(crate) fn pivot_at(matrix: &Matrix<'_>, row: usize) -> Vec<f64> {
         let mut pivot = vec![0.0; matrix.n_cols()];
         if !matrix.is_sparse() {
             matrix.for_each_in_row(row, |j, x| pivot[j] = x);
@@ -70,7 +70,7 @@ impl ColumnStatistics {
     }
 
     /// The statistics of `matrix`, means less `pivot`.
-    pub(super) fn relative_to(
+    pub(crate) fn relative_to(
         pivot: &[f64],
         matrix: &Matrix<'_>,
         weights: Option<&[f64]>,
@@ -84,8 +84,17 @@ impl ColumnStatistics {
         }
     }
 
+    /// What is known of all rows once means, gathered less `pivot`, are told about zero. Refuses what overflows or underflows.
+    pub(crate) fn about_zero(mut self, pivot: &[f64]) -> Result<Self, Error> {
+        self.move_by(pivot);
+        self.settle_constant_columns();
+        self.refuse_overflow()?;
+        self.refuse_underflow()?;
+        Ok(self)
+    }
+
     /// Adds `pivot` to the means.
-    pub(super) fn move_by(&mut self, pivot: &[f64]) {
+    pub(crate) fn move_by(&mut self, pivot: &[f64]) {
         self.mean.iter_mut().zip(pivot).for_each(|(mean, pivot)| *mean += pivot);
     }
 
@@ -225,7 +234,7 @@ impl ColumnStatistics {
     }
 
     /// A column with one value throughout has exactly that mean and no spread, whatever rounding made of it.
-    pub(super) fn settle_constant_columns(&mut self) {
+    fn settle_constant_columns(&mut self) {
         for j in 0..self.mean.len() {
             if self.min[j] >= self.max[j] && self.mean[j].is_finite() {
                 self.mean[j] = self.min[j];
@@ -234,13 +243,13 @@ impl ColumnStatistics {
         }
     }
 
-    pub(super) fn refuse_not_finite(&self, matrix: &Matrix<'_>) -> Result<(), Error> {
+    pub(crate) fn refuse_not_finite(&self, matrix: &Matrix<'_>) -> Result<(), Error> {
         self.refuse_overflow()
             .map_err(|error| each_matrix!(matrix, x => x.first_not_finite()).unwrap_or(error))
     }
 
     /// Refuses columns whose squares left the range of f64, and those that hold NaN or an infinity.
-    pub(super) fn refuse_overflow(&self) -> Result<(), Error> {
+    fn refuse_overflow(&self) -> Result<(), Error> {
         // Σx² = M₂ + w·mean² of a column, and their sum over all columns, bound every sum of products.
         let sum_of_squares = |j: usize| self.squares[j] + self.weight * self.mean[j] * self.mean[j];
         if (0..self.n_cols()).map(sum_of_squares).sum::<f64>().is_finite() {
@@ -253,7 +262,7 @@ impl ColumnStatistics {
     }
 
     /// Refuses columns that vary, but whose squared deviations have lost digits: numbers below 2⁻¹⁰²² have fewer, and are off by up to 2⁻¹⁰⁷⁵ each.
-    pub(super) fn refuse_underflow(&self) -> Result<(), Error> {
+    fn refuse_underflow(&self) -> Result<(), Error> {
         let least = self.weight * f64::MIN_POSITIVE;
         let vanishes = |j: &usize| self.min[*j] < self.max[*j] && self.squares[*j] < least;
         match (0..self.n_cols()).find(vanishes) {
@@ -363,7 +372,7 @@ impl ColumnStatistics {
 }
 
 /// The first row of the largest weight.
-fn heaviest(weights: &[f64]) -> usize {
+pub(crate) fn heaviest(weights: &[f64]) -> usize {
     (0..weights.len()).fold(0, |best, l| if weights[l] > weights[best] { l } else { best })
 }
 

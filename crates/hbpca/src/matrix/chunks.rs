@@ -46,3 +46,36 @@ pub trait RowChunks: Send {
     /// Some rows that follow each other, within a chunk or across several: for samples and mini-batches.
     fn read_rows(&mut self, rows: Range<usize>) -> Result<Matrix<'static>, Error>;
 }
+
+impl<R: RowChunks + ?Sized> RowChunks for Box<R> {
+    fn n_rows(&self) -> usize {
+        (**self).n_rows()
+    }
+    fn n_cols(&self) -> usize {
+        (**self).n_cols()
+    }
+    fn nnz(&self) -> usize {
+        (**self).nnz()
+    }
+    fn is_sparse(&self) -> bool {
+        (**self).is_sparse()
+    }
+    fn bytes(&self) -> u64 {
+        (**self).bytes()
+    }
+    fn cut(&mut self, bytes: u64) -> Result<(), Error> {
+        (**self).cut(bytes)
+    }
+    fn starts(&self) -> &[usize] {
+        (**self).starts()
+    }
+    fn read_chunk(&mut self, i: usize, recycled: Option<Matrix<'static>>) -> Result<Matrix<'static>, Error> {
+        (**self).read_chunk(i, recycled)
+    }
+    fn version(&self) -> Option<u64> {
+        (**self).version()
+    }
+    fn read_rows(&mut self, rows: Range<usize>) -> Result<Matrix<'static>, Error> {
+        (**self).read_rows(rows)
+    }
+}

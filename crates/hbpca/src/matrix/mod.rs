@@ -148,8 +148,14 @@ impl Matrix<'_> {
         }
     }
 
+    /// A copy of the rows of positive weight with their weights, where others cannot stay.
+    pub(crate) fn with_rows_that_count(&self, weights: &[f64]) -> Option<(Matrix<'static>, Vec<f64>)> {
+        let rows = self.rows_that_count(weights)?;
+        Some((self.select_rows(&rows), rows.iter().map(|&l| weights[l]).collect()))
+    }
+
     /// The rows of positive weight, where one of weight zero holds numbers that no product survives: NaN, infinities, or what overflows when squared.
-    pub(crate) fn rows_that_count(&self, weights: &[f64]) -> Option<Vec<usize>> {
+    fn rows_that_count(&self, weights: &[f64]) -> Option<Vec<usize>> {
         let spoils = |l: usize| {
             let mut spoils = false;
             self.for_each_in_row(l, |_, x| spoils |= x.is_nan() || x.abs() > LARGEST_SQUARED);

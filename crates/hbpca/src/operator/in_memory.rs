@@ -106,8 +106,18 @@ impl<'m> Covariance<'m> {
 
     /// The same with row weights.
     pub fn with_map_and_weights(matrix: &'m Matrix<'m>, map: RowMap, weights: &[f64]) -> Result<Self, Error> {
-        check_weights(matrix.n_rows(), weights)?;
         let mean = weights.iter().sum::<f64>() / weights.len() as f64;
+        Self::with_weights_of_mean(matrix, map, weights, mean)
+    }
+
+    /// The same for weights that have the given mean over all rows, of which these are some.
+    pub(crate) fn with_weights_of_mean(
+        matrix: &'m Matrix<'m>,
+        map: RowMap,
+        weights: &[f64],
+        mean: f64,
+    ) -> Result<Self, Error> {
+        check_weights(matrix.n_rows(), weights)?;
         let weights = Some(weights.iter().map(|w| w / mean).collect());
         Ok(Self { weights, ..Self::with_map(matrix, map) })
     }

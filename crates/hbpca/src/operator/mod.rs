@@ -1,8 +1,8 @@
 //! The covariance operator C = (1/n)Σaₗaₗᵀ: applied, never formed unless asked for.
 //!
 //! One primitive carries everything: the sum Σ aₗ(aₗᵀV) over all rows or over a batch. [`Covariance`] computes it
-//! from a matrix in memory, [`Streamed`] from rows on disk; [`Counted`] counts the rows read; [`Sharded`] adds up the sums
-//! of many machines. Solvers multiply through [`Products`], whose methods follow from the primitive.
+//! from a matrix in memory, [`Streamed`] from rows on disk; [`Counted`] counts the rows read. Many machines add up their sums
+//! through a [`Communicator`]. Solvers multiply through [`Products`], whose methods follow from the primitive.
 //!
 //! | folder | what is computed |
 //! |---|---|
@@ -10,12 +10,14 @@
 //! | `forming/` | C itself, and AAᵀ itself |
 //! | `streamed/` | the same for rows that are read anew for every product |
 //! | `distributed/` | sums over ranks |
+//! | `partitioned/` | sums over partitions that a cluster's scheduler owns |
 
 mod capabilities;
 mod counted;
 mod distributed;
 mod forming;
 mod in_memory;
+mod partitioned;
 mod products;
 mod projected;
 mod streamed;
@@ -24,9 +26,12 @@ pub use capabilities::{
     Capabilities, ExplicitCovariance, ExplicitRowGram, FirstPass, OperatorState, RowGram, RowSpectrum,
 };
 pub use counted::{Counted, RowsRead};
-pub use distributed::{Communicator, Sharded, SingleRank, ThreadRank, thread_ranks};
+pub use distributed::{Communicator, SingleRank, ThreadRank, thread_ranks};
+pub(crate) use distributed::{MatrixShard, Member, Shard, Sharded, hear, sum_over_ranks};
 pub(crate) use forming::ColumnModes;
 pub use in_memory::Covariance;
+pub(crate) use partitioned::Partitioned;
+pub use partitioned::{Partitions, answer, combine};
 pub use products::Products;
 pub(crate) use projected::{Projected, project_out};
 pub(crate) use streamed::IN_FLIGHT;

@@ -3,6 +3,8 @@
 mod in_memory;
 mod moments;
 mod on_disk;
+mod on_partitions;
+mod on_ranks;
 mod operator;
 mod source;
 
@@ -25,6 +27,7 @@ use crate::{Block, Certificate, Driver, Error, Model, Next, Outcome, Report, Sum
 use in_memory::InMemory;
 use moments::FromMoments;
 use on_disk::OnDisk;
+pub use on_ranks::RankRows;
 use operator::GivenOperator;
 use source::Source;
 
@@ -64,6 +67,8 @@ pub struct Fit {
     pub seed: u64,
     /// Threads used.
     pub threads: usize,
+    /// Ranks that held the rows.
+    pub ranks: usize,
 }
 
 impl Fit {
@@ -93,6 +98,7 @@ impl Fit {
             seconds: now.seconds,
             seed: config.seed,
             threads: config.threads,
+            ranks: 1,
         }
     }
 }
@@ -198,14 +204,18 @@ impl FitConfig {
         most: usize,
         work: impl FnOnce() -> Result<T, Error> + Send,
     ) -> Result<T, Error> {
+        self.thread_pool(most)?.install(work)
+    }
+
+    /// As many threads as asked for, but at most `most`.
+    fn thread_pool(&self, most: usize) -> Result<rayon::ThreadPool, Error> {
         let threads = match self.threads {
             0 if most == usize::MAX => 0,
             0 => most_threads().min(most),
             asked => asked.min(most).min(startable_threads()),
         };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        pool.map_err(|error| Error::Numerical(format!("{threads} threads could not be started: {error}")))?
-            .install(work)
+        pool.map_err(|error| Error::Numerical(format!("{threads} threads could not be started: {error}")))
     }
 }
 
@@ -268,11 +278,7 @@ impl<'a> Run<'a> {
     /// Fits a matrix in memory.
     pub fn fit(self, matrix: &Matrix<'_>) -> Result<Fit, Error> {
         let Self { config, weights, narrowed, mut observers, cancel, checkpoints } = self;
-        let counting = weights.and_then(|weights| Some((matrix.rows_that_count(weights)?, weights)));
-        let counting = counting.map(|(rows, weights)| {
-            let weights: Vec<f64> = rows.iter().map(|&l| weights[l]).collect();
-            (matrix.select_rows(&rows), weights)
-        });
+        let counting = weights.and_then(|weights| matrix.with_rows_that_count(weights));
         let (matrix, weights) = match &counting {
             Some((matrix, weights)) => (matrix, Some(&weights[..])),
             None => (matrix, weights),
@@ -481,6 +487,7 @@ fn finish(
         seconds: clock.seconds(),
         seed: config.seed,
         threads: rayon::current_num_threads(),
+        ranks: 1,
     })
 }
 

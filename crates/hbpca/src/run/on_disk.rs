@@ -57,8 +57,7 @@ impl<'s> OnDisk<'s> {
         &self,
         observers: &'o mut [&mut (dyn Observer + Send)],
     ) -> Vec<ToldLater<'o>> {
-        let later = |observer| ToldLater { observer, found: self.found.clone(), told: false };
-        observers.iter_mut().map(|observer| later(&mut **observer)).collect()
+        ToldLater::all(&self.found, observers)
     }
 }
 
@@ -114,6 +113,17 @@ pub(super) struct ToldLater<'a> {
     observer: &'a mut (dyn Observer + Send),
     found: Arc<OnceLock<(RowMap, f64)>>,
     told: bool,
+}
+
+impl<'a> ToldLater<'a> {
+    /// Every observer, told when `found` is.
+    pub(super) fn all(
+        found: &Arc<OnceLock<(RowMap, f64)>>,
+        observers: &'a mut [&mut (dyn Observer + Send)],
+    ) -> Vec<Self> {
+        let later = |observer| Self { observer, found: Arc::clone(found), told: false };
+        observers.iter_mut().map(|observer| later(&mut **observer)).collect()
+    }
 }
 
 impl Observer for ToldLater<'_> {

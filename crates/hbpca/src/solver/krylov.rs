@@ -207,7 +207,19 @@ impl Krylov {
         let theta = &self.basis.theta;
         let blurred = theta.get(self.k - 1).map_or(0.0, |last| last - 2.0 * self.blur());
         let alike = theta.iter().take_while(|theta| **theta >= blurred).count();
-        self.sizes.block.max(alike)
+        self.sizes.block.max(alike).max(self.k + self.worth_keeping_beyond()).min(self.basis.len())
+    }
+
+    /// How many beyond the k-th: none where the images are likely to be the last. Single precision leaves residuals of u₃₂·θ₁; where that is not good
+    /// enough for the k-th, steps in double precision follow, and take fewer passes beside vectors whose values are close.
+    fn worth_keeping_beyond(&self) -> usize {
+        let theta = |i: usize| self.basis.theta.get(i).copied().unwrap_or(0.0);
+        let left = 0.5 * f64::from(f32::EPSILON) * theta(0);
+        if self.single && left > self.tol * theta(self.k - 1) {
+            (self.k / 2).max(self.sizes.block)
+        } else {
+            0
+        }
     }
 
     /// What single precision spoils of a Ritz value.
@@ -302,9 +314,9 @@ impl Krylov {
     fn refresh(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         let next = self.basis.theta.get(self.k).map(|next| next + self.blur());
         self.beyond = next.into_iter().chain(self.beyond).reduce(f64::max);
+        let (theta, count) = (self.basis.theta.clone(), self.worth_keeping());
         (self.single, self.fresh) = (false, true);
         self.z = Block::zeros(self.d, 0);
-        let (theta, count) = (self.basis.theta.clone(), self.worth_keeping());
         let mut vectors = self.basis.restart(count); // 8
         if std::mem::take(&mut self.of_rows) {
             // ‖Aᵀu‖² = nθ.

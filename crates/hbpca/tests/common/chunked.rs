@@ -64,23 +64,25 @@ impl RowChunks for Chunked<'_> {
         Ok(match self.matrix {
             Matrix::DenseF32(x) => Dense::deferring_finite_check(dense(x, rows).into(), n, d)?.into(),
             Matrix::DenseF64(x) => Dense::deferring_finite_check(dense(x, rows).into(), n, d)?.into(),
-            Matrix::CsrF32(x) => {
-                let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
-                for l in rows {
-                    let (row_columns, row_values) = x.row_slices(l);
-                    columns.extend_from_slice(row_columns);
-                    values.extend_from_slice(row_values);
-                    starts.push(columns.len());
-                }
-                Csr::new(d, starts, columns, values)?.into()
-            }
-            Matrix::CsrF64(_) => unreachable!("no test needs it"),
+            Matrix::CsrF32(x) => csr(x, rows)?.into(),
+            Matrix::CsrF64(x) => csr(x, rows)?.into(),
         })
     }
 }
 
 fn dense<T: hbpca::Real>(x: &Dense<'_, T>, rows: Range<usize>) -> Vec<T> {
     rows.flat_map(|l| x.row(l)).copied().collect()
+}
+
+fn csr<T: hbpca::Real>(x: &Csr<'_, T>, rows: Range<usize>) -> Result<Csr<'static, T>, Error> {
+    let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+    for l in rows {
+        let (row_columns, row_values) = x.row_slices(l);
+        columns.extend_from_slice(row_columns);
+        values.extend_from_slice(row_values);
+        starts.push(columns.len());
+    }
+    Csr::new(x.n_cols(), starts, columns, values)
 }
 
 /// Uniform numbers in (−1, 1), the same every time.

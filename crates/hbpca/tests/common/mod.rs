@@ -3,6 +3,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "tests hand over what they made")]
 
 pub mod chunked;
+pub mod ranked;
 pub mod sound;
 
 use faer::{Mat, Side};

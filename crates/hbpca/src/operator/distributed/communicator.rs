@@ -1,31 +1,46 @@
-//! How ranks talk: sums and broadcasts of numbers, nothing else.
+//! How ranks talk: numbers sent, received and broadcast, nothing else.
 
-use std::sync::{Arc, Barrier, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
 
 use crate::Error;
 
 /// One of several ranks that hold different rows of the same matrix and run the same program.
 ///
-/// Every rank calls the same methods in the same order with slices of the same length.
-pub trait Communicator {
+/// Messages between two ranks arrive in the order they were sent. Every method returns an error where a rank is gone, and does not wait
+/// for it for ever.
+pub trait Communicator: Sync {
     /// This rank's number, from 0.
     fn rank(&self) -> usize;
 
     /// How many ranks there are.
     fn size(&self) -> usize;
 
-    /// Replaces `values` on every rank by their sum over all ranks, added in rank order: the same bits everywhere.
-    fn all_reduce_sum(&self, values: &mut [f64]) -> Result<(), Error>;
+    /// Sends numbers to rank `to`.
+    fn send(&self, values: &[f64], to: usize) -> Result<(), Error>;
 
-    /// Replaces `values` on every rank by those of rank `root`.
-    fn broadcast(&self, values: &mut [f64], root: usize) -> Result<(), Error>;
+    /// Receives as many numbers from rank `from` as it sends.
+    fn receive(&self, values: &mut [f64], from: usize) -> Result<(), Error>;
 
-    /// Everyone's `values`, one after the other in rank order.
-    fn all_gather(&self, values: &[f64]) -> Result<Vec<f64>, Error> {
-        let mut all = vec![0.0; values.len() * self.size()];
-        all[values.len() * self.rank()..][..values.len()].copy_from_slice(values);
-        self.all_reduce_sum(&mut all)?;
-        Ok(all)
+    /// Replaces `values` on every rank by those of rank `root`; by default along a binomial tree.
+    fn broadcast(&self, values: &mut [f64], root: usize) -> Result<(), Error> {
+        let size = self.size();
+        let place = (self.rank() + size - root) % size; // as if the root were rank 0
+        let rank_at = |place: usize| (place + root) % size;
+        let mut step = 1;
+        while step < size && place & step == 0 {
+            step <<= 1;
+        }
+        if place > 0 {
+            self.receive(values, rank_at(place - step))?;
+        }
+        while step > 1 {
+            step >>= 1;
+            if place + step < size {
+                self.send(values, rank_at(place + step))?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -40,55 +55,34 @@ impl Communicator for SingleRank {
     fn size(&self) -> usize {
         1
     }
-    fn all_reduce_sum(&self, _values: &mut [f64]) -> Result<(), Error> {
-        Ok(())
+    fn send(&self, _values: &[f64], to: usize) -> Result<(), Error> {
+        Err(gone(to))
     }
-    fn broadcast(&self, _values: &mut [f64], _root: usize) -> Result<(), Error> {
-        Ok(())
+    fn receive(&self, _values: &mut [f64], from: usize) -> Result<(), Error> {
+        Err(gone(from))
     }
 }
 
-/// A rank that is a thread of this process: many machines, testable on one.
-#[derive(Clone, Debug)]
+/// A rank that is a thread of this process: many machines, testable on one. A rank that was dropped is gone.
+#[derive(Debug)]
 pub struct ThreadRank {
     rank: usize,
-    shared: Arc<Shared>,
-}
-
-#[derive(Debug)]
-struct Shared {
-    /// What each rank brought to the exchange under way.
-    brought: Vec<Mutex<Vec<f64>>>,
-    barrier: Barrier,
+    to: Vec<Sender<Vec<f64>>>,
+    from: Vec<Mutex<Receiver<Vec<f64>>>>,
 }
 
 /// `size` ranks for `size` threads.
 pub fn thread_ranks(size: usize) -> Vec<ThreadRank> {
-    let brought = (0..size).map(|_| Mutex::default()).collect();
-    let shared = Arc::new(Shared { brought, barrier: Barrier::new(size) });
-    (0..size).map(|rank| ThreadRank { rank, shared: Arc::clone(&shared) }).collect()
-}
-
-impl ThreadRank {
-    /// Puts `values` where all ranks see them, lets `read` look at everyone's, and clears the table.
-    fn exchange(&self, values: &[f64], mut read: impl FnMut(usize, &[f64])) -> Result<(), Error> {
-        let lock = |rank: usize| self.shared.brought[rank].lock().unwrap_or_else(PoisonError::into_inner);
-        lock(self.rank).clear();
-        lock(self.rank).extend_from_slice(values);
-        self.shared.barrier.wait();
-        let mut mismatch = None;
-        for rank in 0..self.size() {
-            let brought = lock(rank);
-            if brought.len() == values.len() {
-                read(rank, &brought);
-            } else {
-                mismatch =
-                    Some(Error::shape(format!("numbers sent by rank {rank}"), values.len(), brought.len()));
-            }
+    let mut ranks: Vec<_> =
+        (0..size).map(|rank| ThreadRank { rank, to: Vec::new(), from: Vec::new() }).collect();
+    for from in 0..size {
+        for to in 0..size {
+            let (sender, receiver) = channel();
+            ranks[from].to.push(sender);
+            ranks[to].from.push(Mutex::new(receiver));
         }
-        self.shared.barrier.wait();
-        mismatch.map_or(Ok(()), Err)
     }
+    ranks
 }
 
 impl Communicator for ThreadRank {
@@ -97,26 +91,26 @@ impl Communicator for ThreadRank {
     }
 
     fn size(&self) -> usize {
-        self.shared.brought.len()
+        self.to.len()
     }
 
-    fn all_reduce_sum(&self, values: &mut [f64]) -> Result<(), Error> {
-        let mut sum = vec![0.0; values.len()];
-        self.exchange(values, |_, brought| sum.iter_mut().zip(brought).for_each(|(sum, x)| *sum += x))?;
-        values.copy_from_slice(&sum);
-        Ok(())
+    fn send(&self, values: &[f64], to: usize) -> Result<(), Error> {
+        self.to[to].send(values.to_vec()).map_err(|_| gone(to))
     }
 
-    fn broadcast(&self, values: &mut [f64], root: usize) -> Result<(), Error> {
-        let mut roots = Vec::new();
-        self.exchange(values, |rank, brought| {
-            if rank == root {
-                roots.extend_from_slice(brought);
-            }
-        })?;
-        values.copy_from_slice(&roots);
+    fn receive(&self, values: &mut [f64], from: usize) -> Result<(), Error> {
+        let sent = self.from[from].lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let sent = sent.map_err(|_| gone(from))?;
+        if sent.len() != values.len() {
+            return Err(Error::shape(format!("numbers sent by rank {from}"), values.len(), sent.len()));
+        }
+        values.copy_from_slice(&sent);
         Ok(())
     }
+}
+
+fn gone(rank: usize) -> Error {
+    Error::Communication(format!("rank {rank} is gone"))
 }
 
 #[cfg(test)]
@@ -124,50 +118,61 @@ mod tests {
     use super::*;
 
     /// Runs `body` on `size` thread ranks and returns what each gave.
-    fn on_ranks<T: Send>(size: usize, body: impl Fn(&ThreadRank) -> T + Sync) -> Vec<T> {
+    fn on_ranks<T: Send>(size: usize, body: impl Fn(ThreadRank) -> T + Sync) -> Vec<T> {
         std::thread::scope(|scope| {
-            let threads: Vec<_> = thread_ranks(size)
-                .into_iter()
-                .map(|rank| {
-                    scope.spawn({
-                        let body = &body;
-                        move || body(&rank)
-                    })
-                })
-                .collect();
+            let body = &body;
+            let threads: Vec<_> =
+                thread_ranks(size).into_iter().map(|rank| scope.spawn(move || body(rank))).collect();
             threads.into_iter().map(|t| t.join().unwrap()).collect()
         })
     }
 
     #[test]
-    fn sums_broadcasts_and_gathers_also_with_messages_shorter_than_the_world() {
-        for size in [1, 2, 3, 7] {
-            for len in [0, 1, 2, 10] {
+    fn every_root_reaches_every_rank() {
+        for size in [1, 2, 3, 7, 8] {
+            for len in [0, 1, 10] {
                 let results = on_ranks(size, |rank| {
-                    let mine = vec![rank.rank() as f64 + 1.0; len];
-                    let (mut sum, mut first) = (mine.clone(), mine.clone());
-                    rank.all_reduce_sum(&mut sum).unwrap();
-                    rank.broadcast(&mut first, size - 1).unwrap();
-                    (sum, first, rank.all_gather(&mine).unwrap())
+                    (0..size)
+                        .map(|root| {
+                            let mut values = vec![rank.rank() as f64; len];
+                            rank.broadcast(&mut values, root).unwrap();
+                            values
+                        })
+                        .collect::<Vec<_>>()
                 });
-                let total = (size * (size + 1) / 2) as f64;
-                let gathered: Vec<f64> = (0..size).flat_map(|r| vec![r as f64 + 1.0; len]).collect();
-                for (sum, last, all) in results {
-                    assert_eq!(
-                        (sum, last, all),
-                        (vec![total; len], vec![size as f64; len], gathered.clone())
-                    );
-                }
+                let want: Vec<_> = (0..size).map(|root| vec![root as f64; len]).collect();
+                assert!(results.iter().all(|got| *got == want), "{size} ranks, {len} numbers");
             }
         }
     }
 
     #[test]
-    fn ranks_that_send_different_lengths_are_told() {
-        let errors = on_ranks(3, |rank| {
-            let mut values = vec![0.0; if rank.rank() == 1 { 2 } else { 3 }];
-            rank.all_reduce_sum(&mut values).unwrap_err().to_string()
+    fn messages_go_from_one_rank_to_another_and_arrive_in_order() {
+        let got = on_ranks(3, |rank| {
+            let mut got = [0.0; 2];
+            let next = (rank.rank() + 1) % 3;
+            for part in 0..2 {
+                rank.send(&[10.0 * rank.rank() as f64 + f64::from(part)], next).unwrap();
+            }
+            for part in &mut got {
+                rank.receive(std::slice::from_mut(part), (rank.rank() + 2) % 3).unwrap();
+            }
+            got
         });
-        assert!(errors[0].contains("numbers sent by rank 1"), "{errors:?}");
+        assert_eq!(got, [[20.0, 21.0], [0.0, 1.0], [10.0, 11.0]]);
+    }
+
+    #[test]
+    fn a_message_of_another_length_and_a_rank_that_is_gone_are_told() {
+        let errors = on_ranks(2, |rank| {
+            if rank.rank() == 1 {
+                rank.send(&[1.0, 2.0], 0).unwrap();
+                return Vec::new();
+            }
+            let mut values = [0.0; 3];
+            (0..2).map(|_| rank.receive(&mut values, 1).unwrap_err().to_string()).collect()
+        });
+        assert!(errors[0][0].contains("numbers sent by rank 1: 2 given where 3"), "{errors:?}");
+        assert!(errors[0][1].contains("rank 1 is gone"), "{errors:?}");
     }
 }

@@ -1,6 +1,9 @@
 //! Whether every pass reads the same rows: the hash of each chunk, as it was read first.
 
+use std::hash::Hasher;
 use std::ops::Range;
+
+use twox_hash::XxHash3_64;
 
 use crate::{Archive, Error};
 
@@ -35,6 +38,13 @@ impl ChunkHashes {
             }
             _ => Ok(()),
         }
+    }
+
+    /// One hash of all.
+    pub(super) fn digest(&self) -> u64 {
+        let mut hasher = XxHash3_64::with_seed(0);
+        self.known.iter().flatten().for_each(|hash| hasher.write_u64(*hash));
+        hasher.finish()
     }
 
     /// Walks over the hashes, each as two halves that a number holds exactly.

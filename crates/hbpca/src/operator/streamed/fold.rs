@@ -26,7 +26,7 @@ use crate::rounding::{RoundingBound, rounding_of_sum};
 use crate::{Block, Error};
 
 /// ‖R⁻¹‖ beyond which the images of the first pass are not used.
-const MOST_STRETCH: f64 = 4.0;
+pub(in crate::operator) const MOST_STRETCH: f64 = 4.0;
 
 impl Streamed<'_> {
     /// X ← a basis of DD₀⁻¹ span X and Z ← CX, in the pass that gathers the statistics.
@@ -36,62 +36,99 @@ impl Streamed<'_> {
         x: &mut Block,
         z: &mut Block,
     ) -> Result<RoundingBound, Error> {
-        let p = x.p();
         let mut gathered = GatheredStatistics::of_columns(self.dim());
         self.sum_all(guess, x, Precision::Double, Some(&mut gathered), z)?;
-        let n = self.n_rows();
         self.know(gathered.finish()?);
-        let (map, statistics) = self.columns().unwrap_or_else(|| unreachable!("just gathered"));
-        let map = map.clone();
-        let offsets = Offsets::new(statistics, guess, &map);
-        let moment = self.moment_about(guess, &offsets);
-
-        unscale(guess, p, x.values_mut()); // V′ = D₀⁻¹X
-        z.scale(1.0 / n as f64);
-        offsets.correct(x, z);
-        unscale(&map, p, z.values_mut());
-        let stretch = match map.scale() {
-            None => 1.0, // X is what it was
-            Some(scale) => {
-                let rows = x.values_mut().chunks_exact_mut(p).zip(scale);
-                rows.for_each(|(row, s)| row.iter_mut().for_each(|v| *v *= s));
-                orthonormalize(x, z)?
-            }
-        };
-        // X and Z are combined with the same p×p coefficients, twice, and round alike.
-        let combining = 4.0 * rounding_of_sum(p) * map.total_variance();
+        let fold = self.fold(guess);
+        let stretch = fold.image(self.n_rows(), x, z)?;
+        let (moment, folding) = (fold.moment(), fold.rounding());
+        let combining = fold.rounding_of_combining(x.p());
         if stretch > MOST_STRETCH {
             self.statistics_passes += 1;
             return self.apply(x, z);
         }
-        let folding = offsets.rounding(&map);
         let rounding = self.rounding_of_moment(moment, 1).of_image();
         Ok(RoundingBound::new(stretch * (rounding + folding + combining)))
     }
 
     /// C about the guessed mean becomes C about the map's shift, D left aside; returns the bound on its rounding.
     pub(super) fn fold_formed(&self, guess: &RowMap, c: &mut Block) -> RoundingBound {
+        let fold = self.fold(guess);
+        fold.formed(c);
+        self.rounding_of_moment(fold.moment(), MOST_MERGES).plus(fold.rounding())
+    }
+
+    fn fold<'a>(&'a self, guess: &'a RowMap) -> Fold<'a> {
         let (map, statistics) = self.columns().unwrap_or_else(|| unreachable!("just gathered"));
-        let offsets = Offsets::new(statistics, guess, map);
-        let d = c.d();
+        Fold::new(statistics, guess, map, self.reader.source.is_sparse())
+    }
+}
+
+/// Sums about a guessed mean, and what the statistics make of them.
+pub(in crate::operator) struct Fold<'a> {
+    statistics: &'a ColumnStatistics,
+    guess: &'a RowMap,
+    map: &'a RowMap,
+    sparse: bool,
+    offsets: Offsets,
+}
+
+impl<'a> Fold<'a> {
+    pub(in crate::operator) fn new(
+        statistics: &'a ColumnStatistics,
+        guess: &'a RowMap,
+        map: &'a RowMap,
+        sparse: bool,
+    ) -> Self {
+        Self { statistics, guess, map, sparse, offsets: Offsets::new(statistics, guess, map) }
+    }
+
+    /// Z = Y of n rows becomes CX, and X the basis it is the image of; returns ‖R⁻¹‖.
+    pub(in crate::operator) fn image(&self, n: usize, x: &mut Block, z: &mut Block) -> Result<f64, Error> {
+        let p = x.p();
+        unscale(self.guess, p, x.values_mut()); // V′ = D₀⁻¹X
+        z.scale(1.0 / n as f64);
+        self.offsets.correct(x, z);
+        unscale(self.map, p, z.values_mut());
+        match self.map.scale() {
+            None => Ok(1.0), // X is what it was
+            Some(scale) => {
+                let rows = x.values_mut().chunks_exact_mut(p).zip(scale);
+                rows.for_each(|(row, s)| row.iter_mut().for_each(|v| *v *= s));
+                orthonormalize(x, z)
+            }
+        }
+    }
+
+    /// X and Z are combined with the same p×p coefficients, twice, and round alike.
+    pub(in crate::operator) fn rounding_of_combining(&self, p: usize) -> f64 {
+        4.0 * rounding_of_sum(p) * self.map.total_variance()
+    }
+
+    /// What the corrections err by.
+    pub(in crate::operator) fn rounding(&self) -> f64 {
+        self.offsets.rounding(self.map)
+    }
+
+    /// C about the guessed mean becomes C about the map's shift, D left aside.
+    pub(in crate::operator) fn formed(&self, c: &mut Block) {
+        let (d, offsets) = (c.d(), &self.offsets);
         for (i, row) in c.values_mut().chunks_exact_mut(d).enumerate() {
             for (j, c) in row.iter_mut().enumerate() {
                 *c += offsets.wanted[i] * offsets.wanted[j] - offsets.guessed[i] * offsets.guessed[j];
             }
         }
-        self.rounding_of_moment(self.moment_about(guess, &offsets), MOST_MERGES).plus(offsets.rounding(map))
     }
 
     /// M of the module's text with both corrections; for compressed rows, whose μ₀ is subtracted after the products, relative to
     /// the origin instead.
-    fn moment_about(&self, guess: &RowMap, offsets: &Offsets) -> f64 {
-        let (map, statistics) = self.columns().unwrap_or_else(|| unreachable!("just gathered"));
+    pub(in crate::operator) fn moment(&self) -> f64 {
+        let Self { statistics, guess, map, sparse, offsets } = self;
         let variance = statistics.variance();
-        let sparse = self.reader.source.is_sparse();
         let column = |j: usize| {
             let from_origin =
                 guess.shift().map_or(0.0, |shift| shift[j].powi(2)) + statistics.mean()[j].powi(2);
-            let about = if sparse { from_origin } else { offsets.guessed[j].powi(2) };
+            let about = if *sparse { from_origin } else { offsets.guessed[j].powi(2) };
             let corrections = offsets.guessed[j].powi(2) + offsets.wanted[j].powi(2);
             let inverse = map.inverse_scale(j);
             (variance[j] + about + corrections) * inverse * inverse

@@ -11,11 +11,12 @@
 //! Chunks are cut by the source and summed in order: the same bits for any number of threads and any timing.
 
 mod chunk_hashes;
-mod fold;
+pub(super) mod fold;
 mod pool;
 mod products;
 mod ranges;
 mod read_ahead;
+mod shard;
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -128,6 +129,13 @@ impl<'s> Streamed<'s> {
     /// Reads about `count` rows in runs spread over the data, from which μ and D are guessed until the first full pass: it can
     /// then multiply and gather statistics at the same time. Until then they are the pool.
     pub fn guess_columns(&mut self, count: usize, seed: u64) -> Result<(), Error> {
+        let sampled = self.sample_columns(count, seed)?;
+        self.columns = Columns::Guessed(self.preprocessing.row_map(&sampled));
+        Ok(())
+    }
+
+    /// Statistics of about `count` rows, which become the pool where it has room for them.
+    fn sample_columns(&mut self, count: usize, seed: u64) -> Result<ColumnStatistics, Error> {
         let ranges = spread_ranges(self.n_rows(), count, self.range_length(), seed);
         let total = ranges.iter().map(Range::len).sum();
         let mut gathered = GatheredStatistics::of_columns(self.dim());
@@ -144,8 +152,7 @@ impl<'s> Streamed<'s> {
             gathered.add(rows, first, &cancel)
         })?;
         self.pool.end_pass(self.dim())?;
-        self.columns = Columns::Guessed(self.preprocessing.row_map(&gathered.finish()?));
-        Ok(())
+        gathered.finish()
     }
 
     /// Reads the data once for its column statistics, and fills the pool.
@@ -337,8 +344,13 @@ impl<'s> Streamed<'s> {
     /// A bound on the rounding of (1/n)Σa(aᵀv) for a unit vector, where (1/n)Σ‖a‖² = `moment`: what it takes within a chunk of rows, then
     /// the sum over all chunks.
     fn rounding_of_moment(&self, moment: f64, merges_per_chunk: usize) -> RoundingBound {
+        RoundingBound::of_sums(rounding_of_sum(self.additions(merges_per_chunk)), moment)
+    }
+
+    /// Additions behind a number of a sum over all rows.
+    fn additions(&self, merges_per_chunk: usize) -> usize {
         let n_chunks = self.reader.source.starts().len() - 1;
-        RoundingBound::of_sums(rounding_of_sum(self.work.additions + n_chunks * merges_per_chunk), moment)
+        self.work.additions + n_chunks * merges_per_chunk
     }
 
     /// The same for the known map.

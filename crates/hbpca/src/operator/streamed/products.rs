@@ -1,6 +1,7 @@
 //! What solvers see of rows on disk.
 
 use super::{Columns, GatheredStatistics, MOST_MERGES, Prepared, Streamed};
+use crate::columns::RowMap;
 use crate::operator::forming::form::{ChunkByChunk, additions, mirror, scale_both_sides};
 use crate::operator::in_memory::single_rounding;
 use crate::operator::products::sum::unscale;
@@ -12,6 +13,26 @@ use crate::rounding::RoundingBound;
 use crate::{Archive, Block, ColumnStatistics, Error};
 
 impl Streamed<'_> {
+    /// The lower triangle of `c` ← Σ(x − μ)(x − μ)ᵀ in one pass. Rows on disk are multiplied in double precision: reading them takes
+    /// longer.
+    pub(super) fn sum_squares(
+        &mut self,
+        about: &RowMap,
+        statistics: Option<&mut GatheredStatistics>,
+        c: &mut Block,
+    ) -> Result<(), Error> {
+        let (d, cancel) = (self.dim(), self.cancel());
+        *c = Block::zeros(d, d);
+        let mut sums = ChunkByChunk::default();
+        self.full_pass(statistics, |rows, work| {
+            work.additions = work.additions.max(additions(rows.n_rows(), 1) + 6);
+            sums.add(
+                &Prepared { matrix: rows, map: about, vanishing: &[], weights: None, cancel: &cancel },
+                c,
+            );
+        })
+    }
+
     /// How far images in single precision are off, where there are such products and the columns are known.
     fn rounding_in_single(&self) -> Option<RoundingBound> {
         let (map, _) = self.columns().filter(|_| self.single)?;
@@ -125,12 +146,8 @@ impl OperatorState for Streamed<'_> {
 }
 
 impl ExplicitCovariance for Streamed<'_> {
-    /// Rows on disk are multiplied in double precision: reading them takes longer.
     fn covariance(&mut self, _precision: Precision, c: &mut Block) -> Result<RoundingBound, Error> {
-        let (n, d) = (self.n_rows(), self.dim());
-        let cancel = self.cancel();
-        *c = Block::zeros(d, d);
-        let mut sums = ChunkByChunk::default();
+        let n = self.n_rows();
         let guessed = match &self.columns {
             Columns::Guessed(map) => Some(map.without_scale()),
             _ => None,
@@ -139,15 +156,8 @@ impl ExplicitCovariance for Streamed<'_> {
             Some(guess) => guess.clone(),
             None => self.known_map()?.without_scale(),
         };
-        let mut gathered = guessed.as_ref().map(|_| GatheredStatistics::of_columns(d));
-        self.full_pass(gathered.as_mut(), |rows, work| {
-            work.additions = work.additions.max(additions(rows.n_rows(), 1) + 6);
-            sums.add(
-                &Prepared { matrix: rows, map: &about, vanishing: &[], weights: None, cancel: &cancel },
-                c,
-            );
-        })?;
-        drop(sums);
+        let mut gathered = guessed.as_ref().map(|_| GatheredStatistics::of_columns(self.dim()));
+        self.sum_squares(&about, gathered.as_mut(), c)?;
         mirror(c, 1.0 / n as f64);
         let folded = match gathered {
             None => None,

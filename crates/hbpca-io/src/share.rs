@@ -1,0 +1,170 @@
+//! One rank's share of a matrix.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use hbpca::RowChunks;
+
+use crate::natural_order::natural_order;
+use crate::on_disk::RowRange;
+use crate::{ByteSize, Input, OnDisk, ReadError, ReadOptions, Storage, machine_memory, on_disk};
+
+/// What one of several ranks reads.
+pub enum Share {
+    /// Rows that follow each other, of a matrix that is stored row by row.
+    Rows {
+        /// The rows.
+        rows: Box<dyn OnDisk>,
+        /// Whether they fit into the memory of a rank.
+        fits: bool,
+        /// Bytes of memory that a rank may take.
+        memory: u64,
+    },
+    /// Whole files.
+    Parts(Input),
+}
+
+/// The share of rank `rank` of `size`. Rows are cut evenly where the storage allows to read some of them; else whole parts are
+/// dealt by their size, and there must be one for every rank. `memory` is that of a rank; by default all
+/// ranks together take half of what a machine has, as if they were on one.
+pub fn share(
+    input: &Input,
+    options: &ReadOptions,
+    (rank, size): (usize, usize),
+    memory: Option<ByteSize>,
+    beside: impl Fn(&dyn RowChunks) -> u64,
+) -> Result<Share, ReadError> {
+    match on_disk(input, options)? {
+        Storage::OnDisk(rows) => {
+            let n = rows.n_rows();
+            if n < size {
+                let text = format!("{n} rows for {size} ranks: start at most {n} of them");
+                return Err(ReadError::option(&input.name(), text));
+            }
+            let rows = Box::new(RowRange::new(rows, range(n, rank, size)));
+            let default = || machine_memory().map_or(u64::MAX, |all| all / 2 / size as u64);
+            let memory = memory.map_or_else(default, |ByteSize(memory)| memory);
+            let fits = rows.memory().saturating_mul(2).saturating_add(beside(&*rows)) <= memory;
+            Ok(Share::Rows { rows, fits, memory })
+        }
+        Storage::Whole { reason, .. } => {
+            let files = input.files()?.unwrap_or_default();
+            if files.len() < size {
+                let text = format!(
+                    "{} for {size} ranks, and it cannot be read in ranges of rows because {reason}: give at least {size} parts, \
+                     or convert it with hbpca convert to .npy, .npz or a chunk folder (a name ending in .chunks)",
+                    match files.len() {
+                        0 => "a stream".to_owned(),
+                        1 => "1 file".to_owned(),
+                        n => format!("{n} parts"),
+                    }
+                );
+                return Err(ReadError::option(&input.name(), text));
+            }
+            let bytes = |path: &PathBuf| std::fs::metadata(path).map_or(0, |about| about.len());
+            let sizes: Vec<u64> = files.iter().map(bytes).collect();
+            let mine = deal(&sizes, size).swap_remove(rank);
+            Ok(Share::Parts(Input::paths(mine.into_iter().map(|i| files[i].clone()))))
+        }
+    }
+}
+
+/// The rows of rank `rank` of `size`.
+fn range(n: usize, rank: usize, size: usize) -> Range<usize> {
+    let cut = |r: usize| (n as u128 * r as u128 / size as u128) as usize;
+    cut(rank)..cut(rank + 1)
+}
+
+/// The parts of every rank: the largest first, each to the rank that has least; none is left without.
+fn deal(sizes: &[u64], ranks: usize) -> Vec<Vec<usize>> {
+    let mut order: Vec<usize> = (0..sizes.len()).collect();
+    order.sort_by_key(|&i| (std::cmp::Reverse(sizes[i]), i));
+    let mut dealt = vec![(0_u64, Vec::new()); ranks];
+    for i in order {
+        let least = dealt.iter_mut().min_by_key(|(bytes, parts)| (!parts.is_empty(), *bytes));
+        if let Some((bytes, parts)) = least {
+            *bytes += sizes[i];
+            parts.push(i);
+        }
+    }
+    dealt
+        .into_iter()
+        .map(|(_, mut parts)| {
+            parts.sort_unstable();
+            parts
+        })
+        .collect()
+}
+
+/// The files that a name with `*` or `?` in its last part stands for, in natural order; the name itself where it is a file or has
+/// neither.
+pub fn expand(path: &Path) -> Result<Vec<PathBuf>, ReadError> {
+    let pattern = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    if path.exists() || !pattern.contains(['*', '?']) {
+        return Ok(vec![path.to_path_buf()]);
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = path.display().to_string();
+    let refused = |source| ReadError::io(&name, source);
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(refused)? {
+        let entry = entry.map_err(refused)?;
+        let file = entry.file_name().to_string_lossy().into_owned();
+        if matches(pattern.as_bytes(), file.as_bytes()) {
+            found.push(path.with_file_name(entry.file_name()));
+        }
+    }
+    if found.is_empty() {
+        return Err(ReadError::malformed(&name, "no file has a name like this"));
+    }
+    found.sort_by(|a, b| natural_order(&a.to_string_lossy(), &b.to_string_lossy()));
+    Ok(found)
+}
+
+/// Whether a name is like a pattern, in which `*` stands for anything and `?` for one byte.
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    match (pattern.first(), name.first()) {
+        (None, None) => true,
+        (Some(b'*'), _) => matches(&pattern[1..], name) || !name.is_empty() && matches(pattern, &name[1..]),
+        (Some(b'?'), Some(_)) => matches(&pattern[1..], &name[1..]),
+        (Some(a), Some(b)) if a == b => matches(&pattern[1..], &name[1..]),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_cover_all_rows_evenly() {
+        for (n, size) in [(7, 3), (3, 3), (100, 7)] {
+            let all: Vec<usize> = (0..size).flat_map(|rank| range(n, rank, size)).collect();
+            assert_eq!(all, (0..n).collect::<Vec<_>>());
+            assert!((0..size).all(|rank| range(n, rank, size).len() >= n / size));
+        }
+    }
+
+    #[test]
+    fn parts_are_dealt_by_size_and_every_rank_gets_one() {
+        assert_eq!(deal(&[10, 1, 1, 8], 2), [vec![0], vec![1, 2, 3]]);
+        assert_eq!(deal(&[0, 0, 0], 3), [vec![0], vec![1], vec![2]]);
+        assert_eq!(deal(&[5, 5, 5, 5], 2), [vec![0, 2], vec![1, 3]]);
+    }
+
+    #[test]
+    fn names_with_stars_find_files_in_natural_order() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["part-10.npy", "part-2.npy", "part-.txt", "other"] {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        let names = |pattern: &str| {
+            let found = expand(&folder.path().join(pattern)).unwrap();
+            found.iter().map(|x| x.file_name().unwrap().to_string_lossy().into_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(names("part-*.npy"), ["part-2.npy", "part-10.npy"]);
+        assert_eq!(names("part-?.npy"), ["part-2.npy"]);
+        assert_eq!(names("nothing.npy"), ["nothing.npy"]);
+        assert!(expand(&folder.path().join("*.csv")).unwrap_err().to_string().contains("no file has a name"));
+    }
+}

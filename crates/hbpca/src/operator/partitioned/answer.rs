@@ -1,0 +1,169 @@
+//! What a partition answers, and how answers are combined.
+//!
+//! ```text
+//! head          columns, partitions, sparse, entries, single, bound (ρ, M, fixed)
+//! partitions    rows and hash of each; zeros where it is another answer's
+//! values        sums, or a pivot with the statistics relative to it
+//! ```
+//!
+//! Statistics are told relative to a row of the partition, as everywhere: combining first moves the means of one to the pivot of the other, by
+//! the difference of two rows, which rounds by no more than the spread does.
+
+use crate::Error;
+use crate::columns::ColumnStatistics;
+use crate::matrix::{Matrix, hash_of_bits};
+use crate::rounding::RoundingBound;
+
+const HEAD: usize = 9;
+const SURVEYS: f64 = 0.0;
+const SUMS: f64 = 1.0;
+
+/// The answer of one partition, or of several combined.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    head: [f64; HEAD],
+    partitions: Vec<f64>,
+    values: Vec<f64>,
+}
+
+impl Answer {
+    /// Nothing told yet, but whose it is.
+    pub(super) fn of(matrix: &Matrix<'_>, index: usize, count: usize) -> Self {
+        let flag = |x: bool| f64::from(u8::from(x));
+        let single = matches!(matrix, Matrix::DenseF32(_) | Matrix::CsrF32(_));
+        let (d, entries) = (matrix.n_cols() as f64, matrix.nnz() as f64);
+        let head = [SURVEYS, d, count as f64, flag(matrix.is_sparse()), entries, flag(single), 0.0, 0.0, 0.0];
+        let mut partitions = vec![0.0; 3 * count];
+        let hash = hash_of_bits(matrix);
+        let own = [matrix.n_rows() as f64, (hash >> 32) as f64, (hash & 0xffff_ffff) as f64];
+        partitions[3 * index..][..3].copy_from_slice(&own);
+        Self { head, partitions, values: Vec::new() }
+    }
+
+    pub(super) fn tell_statistics(&mut self, pivot: &[f64], relative: &ColumnStatistics) {
+        self.head[0] = SURVEYS;
+        self.values = [pivot, &relative.to_flat()].concat();
+    }
+
+    pub(super) fn tell_sums(&mut self, rounding: RoundingBound, sums: impl Iterator<Item = f64>) {
+        self.head[0] = SUMS;
+        self.head[HEAD - 3..].copy_from_slice(&rounding.parts());
+        self.values = sums.collect();
+    }
+
+    /// As numbers.
+    pub fn encode(&self) -> Vec<f64> {
+        [&self.head[..], &self.partitions, &self.values].concat()
+    }
+
+    /// The inverse of [`encode`](Self::encode).
+    pub fn decode(numbers: Vec<f64>) -> Result<Self, Error> {
+        let count = numbers.get(2).map_or(0, |count| *count as usize);
+        let from = HEAD.saturating_add(count.saturating_mul(3));
+        let (Some(head), Some(partitions)) = (numbers.first_chunk(), numbers.get(HEAD..from)) else {
+            return Err(Error::Communication("what a partition answered is no answer".into()));
+        };
+        Ok(Self { head: *head, partitions: partitions.to_vec(), values: numbers[from..].to_vec() })
+    }
+
+    /// Rows, and two halves of the hash, of every partition.
+    pub(super) fn partitions(&self) -> &[f64] {
+        &self.partitions
+    }
+
+    pub(super) fn is_sparse(&self) -> bool {
+        self.head[3] > 0.0
+    }
+
+    pub(super) fn entries(&self) -> usize {
+        self.head[4] as usize
+    }
+
+    /// Whether all partitions have products in single precision.
+    pub(super) fn has_single(&self) -> bool {
+        self.head[5] > 0.0
+    }
+
+    /// The bound of the partition that rounds most: relative to the moment of all rows, it bounds the mean over all of them.
+    pub(super) fn rounding(&self) -> RoundingBound {
+        RoundingBound::of_parts([self.head[6], self.head[7], self.head[8]])
+    }
+
+    pub(super) fn sums(&self, length: usize) -> Result<&[f64], Error> {
+        let found = self.values.len();
+        if self.head[0] == SUMS && found == length {
+            return Ok(&self.values);
+        }
+        Err(Error::shape("sums that partitions answered", length, found))
+    }
+
+    pub(super) fn into_statistics(self) -> Result<ColumnStatistics, Error> {
+        let d = self.head[1] as usize;
+        if self.head[0] != SURVEYS || self.values.len() != 5 * d + 2 {
+            return Err(Error::shape("statistics that partitions answered", 5 * d + 2, self.values.len()));
+        }
+        let (pivot, flat) = self.values.split_at(d);
+        ColumnStatistics::from_flat(flat).about_zero(pivot)
+    }
+
+    fn add(&mut self, other: &Self) -> Result<(), Error> {
+        let (mine, theirs) = (&self.head, &other.head);
+        if mine[1] != theirs[1] {
+            let (mine, theirs) = (mine[1], theirs[1]);
+            return Err(Error::Communication(format!(
+                "partitions have {mine} and {theirs} columns; all must have the same"
+            )));
+        }
+        if mine[3] != theirs[3] {
+            return Err(Error::Communication(
+                "some partitions are sparse and some dense; make all alike".into(),
+            ));
+        }
+        if [mine[0], mine[2]] != [theirs[0], theirs[2]] || self.values.len() != other.values.len() {
+            return Err(Error::Communication("partitions answered different tasks".into()));
+        }
+        self.head[4] += other.head[4];
+        self.head[5] = self.head[5].min(other.head[5]);
+        for i in 6..HEAD {
+            // NaN bounds nothing, and stays.
+            self.head[i] = if other.head[i] > self.head[i] || other.head[i].is_nan() {
+                other.head[i]
+            } else {
+                self.head[i]
+            };
+        }
+        let add = |mine: &mut [f64], theirs: &[f64]| {
+            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
+        };
+        add(&mut self.partitions, &other.partitions);
+        if self.head[0] == SUMS {
+            add(&mut self.values, &other.values);
+        } else {
+            self.merge_statistics(other)?;
+        }
+        Ok(())
+    }
+
+    fn merge_statistics(&mut self, other: &Self) -> Result<(), Error> {
+        let d = self.head[1] as usize;
+        if self.values.len() != 5 * d + 2 {
+            return Err(Error::shape("statistics that partitions answered", 5 * d + 2, self.values.len()));
+        }
+        let (pivot, flat) = self.values.split_at_mut(d);
+        let (their_pivot, theirs) = other.values.split_at(d);
+        let moved: Vec<f64> = their_pivot.iter().zip(&*pivot).map(|(theirs, mine)| theirs - mine).collect();
+        let mut theirs = ColumnStatistics::from_flat(theirs);
+        theirs.move_by(&moved);
+        let mut merged = ColumnStatistics::from_flat(flat);
+        merged.merge(&theirs);
+        flat.copy_from_slice(&merged.to_flat());
+        Ok(())
+    }
+}
+
+/// Two encoded answers as one.
+pub fn combine(mine: Vec<f64>, theirs: &[f64]) -> Result<Vec<f64>, Error> {
+    let mut mine = Answer::decode(mine)?;
+    mine.add(&Answer::decode(theirs.to_vec())?)?;
+    Ok(mine.encode())
+}
