@@ -98,9 +98,14 @@ def linker_for_old_systems(python: Path) -> Path | None:
     ):
         print("zig cannot be installed: the wheel is for systems with the C library of this one, or newer", flush=True)
         return None
-    linker = HOME / "link-for-old-systems"
-    maturin = python.with_name("maturin")
-    linker.write_text(f'#!/bin/sh\nexec "{maturin}" zig cc -- -target {platform.machine()}-linux-gnu.2.17 "$@"\n')
+    find = "import ziglang; print(ziglang.__path__[0])"
+    place = subprocess.run([python, "-c", find], check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
+    linker, maturin = HOME / "link-for-old-systems", python.with_name("maturin")
+    target = f"{platform.machine()}-linux-gnu.2.17"
+    linker.write_text(
+        f'#!/bin/sh\nCARGO_ZIGBUILD_ZIG_PATH="{place}/zig" exec "{maturin}" zig cc -- -target {target} "$@"\n',
+        encoding="utf-8",
+    )
     linker.chmod(linker.stat().st_mode | stat.S_IXUSR)
     return linker
 
