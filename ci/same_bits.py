@@ -176,7 +176,8 @@ def digest(data: bytes) -> str:
 
 def run(binary: Path, folder: Path, args: str) -> tuple[dict, str]:
     """What `--json` says, with the exit code, and what went wrong."""
-    command = [binary, "fit", "-q", "--json", "-o", "model.safetensors", *args.split()]
+    k = [] if "-k " in args else ["-k", "1"]
+    command = [binary, "fit", "-q", "--json", "-o", "model.safetensors", *k, *args.split()]
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:

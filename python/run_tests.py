@@ -6,14 +6,17 @@
 
 Four environments under `target/python/`: the newest scikit-learn with everything optional, in which scikit-learn's own test
 modules also run with its estimators replaced by those of the package; the oldest one supported with the checks of scikit-learn
-and the tests of equality; scanpy with the tests against it; and NumPy alone. Ends with pytest's closing
-lines, and fails if any part does.
-Where no package index can be reached it says so and ends with 77, which `./test` counts as skipped.
+and the tests of equality; scanpy with the tests against it; and NumPy alone. A fifth is made anew each time, to see what
+`pip install` brings. On Linux the wheel is linked for the C library of 2014 where zig, which has its symbols, can be installed.
+Ends with pytest's closing lines, and fails if any part does. Where no package index can be reached it says so and ends with
+77, which `./test` counts as skipped.
 """
 
 from __future__ import annotations
 
 import os
+import platform
+import stat
 import subprocess
 import sys
 import venv
@@ -46,6 +49,9 @@ ENVIRONMENTS = {
     "bare": ["numpy"],
 }
 
+# A C compiler and linker with the symbols of every version of glibc.
+ZIG = "ziglang>=0.13,<0.16"
+
 # What pip writes where it finds no index; an index that lacks a package lists the versions of it that it has.
 NO_ANSWER = ("NewConnectionError", "ConnectTimeout", "ProxyError", "from versions: none")
 
@@ -54,11 +60,16 @@ class NoIndex(Exception):
     """No package index answers."""
 
 
+def program(folder: Path, name: str) -> Path:
+    """A program of an environment."""
+    return folder / (f"Scripts/{name}.exe" if os.name == "nt" else f"bin/{name}")
+
+
 def python_of(name: str) -> Path:
     """The environment's interpreter; made, and filled, where it is missing or its list has changed."""
     folder = HOME / name
     stamp, wanted = folder / "installed.txt", "\n".join(ENVIRONMENTS[name])
-    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    python = program(folder, "python")
     if not stamp.exists() or stamp.read_text() != wanted:
         print(f"making the environment {name}", flush=True)
         venv.create(folder, with_pip=True, clear=True)
@@ -81,17 +92,59 @@ def run(*command: object, cwd: Path = HERE, check: bool = True, **options: objec
     return code
 
 
+def linker_for_old_systems(python: Path) -> Path | None:
+    """A linker against glibc 2.17; nothing where zig cannot be installed, or elsewhere than on Linux."""
+    if sys.platform != "linux":
+        return None
+    pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", ZIG]
+    if run(python, "-c", "import ziglang", check=False, stderr=subprocess.DEVNULL) and run(
+        *pip, check=False, stderr=subprocess.DEVNULL
+    ):
+        print("zig cannot be installed: the wheel is for systems with the C library of this one, or newer", flush=True)
+        return None
+    find = "import ziglang; print(ziglang.__path__[0])"
+    place = subprocess.run([python, "-c", find], check=True, text=True, stdout=subprocess.PIPE).stdout.strip()
+    linker, maturin = HOME / "link-for-old-systems", python.with_name("maturin")
+    target = f"{platform.machine()}-linux-gnu.2.17"
+    linker.write_text(
+        f'#!/bin/sh\nCARGO_ZIGBUILD_ZIG_PATH="{place}/zig" exec "{maturin}" zig cc -- -target {target} "$@"\n',
+        encoding="utf-8",
+    )
+    linker.chmod(linker.stat().st_mode | stat.S_IXUSR)
+    return linker
+
+
 def build(python: Path) -> Path:
-    """The wheel, of the profile that the Rust tests have built already: its checks for overflow stay on."""
+    """The wheel, of the profile that the Rust tests have built already: its checks for overflow stay on.
+
+    Only the last step, linking, is for old systems: all else is what the Rust tests have built.
+    """
     for old in WHEELS.glob("*.whl"):
         old.unlink()
     environment = {**os.environ, "CARGO_TARGET_DIR": str(TARGET), "PYO3_PYTHON": str(python)}
     maturin = [python, "-m", "maturin", "build", "--profile", "dev", "--interpreter", python, "--out", WHEELS]
+    if linker := linker_for_old_systems(python):
+        maturin += ["--compatibility", "manylinux2014", "--", "-C", f"linker={linker}"]
     run(*maturin, env=environment, stderr=subprocess.PIPE)
     wheel = next(WHEELS.glob("*.whl"))
     if "-abi3-" not in wheel.name:
         sys.exit(f"{wheel.name} serves one version of Python only: it should use the stable interface")
     return wheel
+
+
+def command_of(wheel: Path) -> int:
+    """Whether `pip install` of the wheel, with what it depends on, brings a command that works, in an environment made for it."""
+    folder = HOME / "fresh"
+    venv.create(folder, with_pip=True, clear=True)
+    run(program(folder, "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check", wheel)
+    hbpca = program(folder, "hbpca")
+    lines = [["--version"], ["sample", "digits.csv"], ["fit", "digits.csv"]]
+    for line in lines:
+        print("$ hbpca", *line, flush=True)
+        if code := run(hbpca, *line, cwd=folder, check=False):
+            print(f"FAILED: hbpca {' '.join(line)} ended with {code}")
+            return 1
+    return 0
 
 
 def main(arguments: list[str]) -> int:
@@ -121,6 +174,7 @@ def main(arguments: list[str]) -> int:
         # scikit-learn's own tests, with its estimators replaced.
         run(newest, *pytest, *replaced, cwd=HOME, check=False, env={**os.environ, "PYTHONPATH": str(tests)}),
         run(bare, tests / "numpy_only.py", cwd=HOME, check=False),
+        command_of(wheel),
     ]
     return int(any(codes))
 

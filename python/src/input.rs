@@ -223,8 +223,8 @@ impl Integers<'_> {
     fn columns(&self) -> Outcome<Cow<'_, [u32]>> {
         match self {
             // The same 32 bits: a negative number becomes one above 2³¹, beyond every d of 32-bit indices, and is refused
-            // as such.
-            Self::I32(x) => Ok(Cow::Borrowed(bytemuck::cast_slice(contiguous(x)?))),
+            // as such. A copy: another thread may write to the array after it was checked, and kernels take indices at their word.
+            Self::I32(x) => Ok(Cow::Owned(bytemuck::cast_slice(contiguous(x)?).to_vec())),
             Self::I64(x) => {
                 let narrow = contiguous(x)?.iter().map(|&column| {
                     u32::try_from(column).map_err(|_| {

@@ -4,12 +4,13 @@
 //! `components` finds out how many components are meant, `run` computes while Python stays responsive, `fitted` is the
 //! result and `snapshot` one that is not final; `moments` takes rows in chunks; `ranks` and `partitions` have
 //! rows on many machines. `scores`, `likelihood`, `files` and `analysis` bind
-//! the maps to scores, the Gaussian model, the readers and the theory. `errors` is the one place where errors become exceptions. No numerics live here.
+//! the maps to scores, the Gaussian model, the readers and the theory, `command` the command line. `errors` is the one place where errors become exceptions. No numerics live here.
 
 use pyo3::prelude::*;
 
 mod analysis;
 mod chunks;
+mod command;
 mod components;
 mod errors;
 mod files;
@@ -29,6 +30,8 @@ mod snapshot;
 mod _hbpca {
     #[pymodule_export]
     use super::analysis::{Problem, gradient_variance};
+    #[pymodule_export]
+    use super::command::command;
     #[pymodule_export]
     use super::files::read;
     #[pymodule_export]

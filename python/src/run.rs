@@ -4,6 +4,7 @@
 //! `fit`, and twenty times a second to learn of Ctrl-C. A callback that wants to stop does so at its outer iterate, with a
 //! result; an exception, that of Ctrl-C included, breaks the run off in the middle of a pass.
 
+use std::ffi::CString;
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -15,6 +16,7 @@ use hbpca::{
 };
 use hbpca_io::{BedFile, ByteSize, OnDisk, Place, ReadOptions};
 use numpy::PyReadonlyArray1;
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -48,6 +50,7 @@ pub fn fit(
 ) -> Outcome<Fitted> {
     let weights = weights.as_ref().map(contiguous).transpose()?;
     let mut config = settings.config()?;
+    warn_of_threads(py, config.threads)?;
     let (matrix, file);
     let names;
     let place = place_of(py, &rows, &config)?;
@@ -191,6 +194,17 @@ fn place_of(py: Python<'_>, rows: &Input<'_>, config: &FitConfig) -> Outcome<Pla
             }
         }
     }
+}
+
+/// Says that fewer threads are used than were asked for, where that is so.
+fn warn_of_threads(py: Python<'_>, asked: usize) -> PyResult<()> {
+    let most = hbpca::most_threads();
+    if asked <= most {
+        return Ok(());
+    }
+    let text = format!("threads = {asked}: this machine runs {most} at once, and no more are used");
+    let text = CString::new(text).unwrap_or_default();
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)
 }
 
 /// What is fitted.

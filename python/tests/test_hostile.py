@@ -59,6 +59,44 @@ def test_columns_beyond_any_memory_are_a_memory_error():
     assert ended(code).count("refused: not enough memory: ") == 2
 
 
+@pytest.mark.parametrize(
+    "make, change",
+    [
+        ("sp.random(60_000, 300, 0.05, format='csr', random_state=0, dtype=np.float32)", "X.indices[:] = 2**31 - 1"),
+        ("sp.random(60_000, 300, 0.05, format='csr', random_state=0, dtype=np.float32)", "X.indptr[:] = 2**31 - 1"),
+        ("sp.random(60_000, 300, 0.05, format='csr', random_state=0, dtype=np.float32)", "X.data[:] = np.nan"),
+        ("rng.normal(size=(40_000, 200)).astype('f4')", "X[:] = np.nan"),
+        ("rng.normal(size=(40_000, 200)).astype('f4')", "X[20_000:, 7] *= 50"),
+        ("(rng.random(size=(40_000, 200)) < 0.1).astype('f4')", "X[:] = 1"),
+    ],
+)
+@pytest.mark.parametrize("solver", ["krylov", "covariance", "anchored"])
+def test_arrays_that_another_thread_changes_give_any_numbers_and_no_crash(make, change, solver):
+    pytest.importorskip("scipy")
+    code = f"""
+        import threading, time, warnings
+        import numpy as np, scipy.sparse as sp, hbpca
+        warnings.simplefilter("ignore")
+        rng = np.random.default_rng(0)
+        X = {make}
+
+        def meddle():
+            for _ in range(20):
+                time.sleep(0.005)
+                {change}
+
+        thread = threading.Thread(target=meddle)
+        thread.start()
+        try:
+            hbpca.PCA(3, solver="{solver}", tol=1e-12, max_passes=12).fit(X)
+        except (ValueError, RuntimeError) as error:
+            print("refused:", error)
+        thread.join()
+        print("ended")
+    """
+    assert ended(code).endswith("ended\n")
+
+
 def machine_bytes() -> int | None:
     """Bytes that the machine has."""
     try:

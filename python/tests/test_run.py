@@ -141,6 +141,12 @@ def test_two_python_threads_give_the_bits_of_one(X):
         np.testing.assert_array_equal(one, other)
 
 
+def test_threads_beyond_those_of_the_machine_are_not_started(X):
+    with pytest.warns(UserWarning, match=r"threads = 1000000: this machine runs \d+ at once"):
+        many = PCA(3, threads=1_000_000, solver="krylov").fit(X)
+    assert np.array_equal(many.components_, PCA(3, threads=1, solver="krylov").fit(X).components_)
+
+
 def test_the_number_of_threads_does_not_matter(X):
     one, two = (PCA(3, threads=threads, solver="krylov").fit(X) for threads in (1, 2))
     np.testing.assert_array_equal(one.components_, two.components_)

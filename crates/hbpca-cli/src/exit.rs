@@ -1,7 +1,5 @@
 //! How a command ends: by meaning first, by number last.
 
-use std::process::ExitCode;
-
 use hbpca::{Error, Outcome};
 use hbpca_io::{ConvertError, ReadError, WriteError};
 
@@ -36,12 +34,6 @@ impl Exit {
             143 => Self::Terminated,
             _ => Self::BadInput,
         }
-    }
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
     }
 }
 

@@ -3,6 +3,9 @@
 //! Rust ends a program by a signal when an allocation fails, and Linux promises memory that it does not have. So every block of a
 //! mebibyte or more is booked here first: data as it is decoded, vectors, a basis, partial sums. What would leave the limit, or is refused by
 //! the system, ends the program with a message, exit code 4 and no unfinished file.
+//!
+//! Only a program that takes [`Account`] as its allocator keeps it. The Python package does not: it shares its process with others, and its
+//! command refuses what the plan of a fit says it will need.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::{self, Write as _};
@@ -22,7 +25,7 @@ static LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 static CHOSEN: AtomicBool = AtomicBool::new(false);
 
 /// Sets the limit: what was chosen, or what the machine or its control group has.
-pub fn limit(chosen: Option<u64>) {
+pub(crate) fn limit(chosen: Option<u64>) {
     let Some(bytes) = chosen.or_else(hbpca_io::machine_memory) else { return };
     LIMIT.store(usize::try_from(bytes).unwrap_or(usize::MAX), Ordering::Relaxed);
     CHOSEN.store(chosen.is_some(), Ordering::Relaxed);
@@ -109,9 +112,22 @@ fn refuse(bytes: usize, taken: usize) -> ! {
         "; allow more with --memory, ask for fewer components or columns, or convert the data to a chunk folder, which is read in pieces"
     );
     // Nothing can be done about a refusal: the program ends.
-    let _ = std::io::stderr().write_all(&text.bytes[..text.used]);
+    let _ = std::io::stderr().write_all(text.bytes());
+    if crate::typed::asks_for_json() {
+        let _ = print_object(&text);
+    }
     hbpca_io::remove_unfinished();
     std::process::exit(Exit::Memory as i32)
+}
+
+/// The failure as the object that scripts get. The message has no character that JSON would escape.
+fn print_object(text: &Text) -> std::io::Result<()> {
+    let message = text.bytes().strip_prefix(b"error: ").unwrap_or_default().trim_ascii_end();
+    let mut out = std::io::stdout().lock();
+    out.write_all(b"{\"schema\":2,\"error\":{\"kind\":\"memory\",\"message\":\"")?;
+    out.write_all(message)?;
+    out.write_all(b"\",\"file\":null,\"line\":null,\"column\":null},\"exit_code\":4}\n")?;
+    out.flush()
 }
 
 /// A number of bytes as people write it.
@@ -132,6 +148,12 @@ impl fmt::Display for Size {
 struct Text {
     bytes: [u8; 512],
     used: usize,
+}
+
+impl Text {
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.used]
+    }
 }
 
 impl fmt::Write for Text {
@@ -174,4 +196,4 @@ mod injected {
     pub fn from_environment() {}
 }
 
-pub use injected::from_environment as inject_faults;
+pub(crate) use injected::from_environment as inject_faults;

@@ -66,6 +66,13 @@ pub fn total(ranks: &dyn Communicator, count: usize) -> Result<usize, Failure> {
     sum().map_err(|error: Error| Failure::ranks(&error))
 }
 
+/// What rank 0 counts.
+pub fn of_rank_0(ranks: &dyn Communicator, count: usize) -> Result<usize, Failure> {
+    let mut counted = [count as f64];
+    ranks.broadcast(&mut counted, 0).map_err(|error| Failure::ranks(&error))?;
+    Ok(counted[0] as usize)
+}
+
 /// The column names of rank 0, which those of all other ranks must be: rows with the columns in another order would be added up
 /// silently.
 pub fn same_names(

@@ -37,10 +37,14 @@ fn help() {
         "info",
         "convert",
         "plot",
+        "report",
+        "compare",
+        "reproduce",
         "theory",
         "completions",
         "man",
         "demo",
+        "sample",
         "plan",
     ] {
         insta::assert_snapshot!(format!("help-{command}"), help(&format!("{command} --help")));

@@ -83,7 +83,7 @@ fn an_angle_is_reached_or_missed_in_words() {
     }
     // Two equal eigenvalues have no first vector.
     let folder = with_axes(&[2.0, 2.0, 1.0]);
-    let run = folder.run("fit a.csv --angle 1e-3 --max-passes 20");
+    let run = folder.run("fit a.csv -k 1 --angle 1e-3 --max-passes 20");
     assert_eq!(run.code(), 1, "{}", run.stdout());
     assert!(run.stderr().contains("1.0e-3 was asked for"), "{}", run.stderr());
 }
@@ -154,7 +154,7 @@ fn check_refutes_components_that_do_not_lead() {
     // A model of other rows whose only direction is an eigenvector here too, but the third.
     let folder = with_axes(&[3.0, 2.0, 1.0, 0.5]);
     folder.write("third.csv", "0,0,1,0\n0,0,-1,0\n0,0,1,0\n0,0,-1,0\n0,0,1,0\n0,0,-1,0\n0,0,1,0\n0,0,-1,0\n");
-    assert_eq!(folder.run("fit third.csv -o m.safetensors").code(), 0);
+    assert_eq!(folder.run("fit third.csv -k 1 -o m.safetensors").code(), 0);
     let run = folder.run("check m.safetensors a.csv");
     assert_eq!(run.code(), 1);
     assert!(

@@ -194,7 +194,7 @@ fn verbose_says_what_is_being_done() {
     let run = Folder::with_data().run("fit x.csv -v");
     let said = run.stderr();
     assert!(said.contains("hbpca: read x.csv (csv, dense "), "{said}");
-    assert!(said.contains("hbpca: covariance started on 300 rows × 5 columns, k = 1"), "{said}");
+    assert!(said.contains("hbpca: covariance started on 300 rows × 5 columns, k = 5"), "{said}");
 }
 
 #[test]

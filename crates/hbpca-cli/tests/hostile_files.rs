@@ -104,11 +104,26 @@ fn memory_holds_for_compressed_text() {
     }
     drop(out);
     assert!(child.wait().unwrap().success());
-    let run = folder.run("fit x.csv.gz --memory 30M -o m.safetensors");
-    assert_eq!((run.code(), run.stdout().as_str()), (4, ""), "{}", run.stderr());
-    assert!(run.stderr().contains("--memory allows 30.0 MiB"), "{}", run.stderr());
-    assert!(run.stderr().contains("convert the data to a chunk folder"), "{}", run.stderr());
-    assert_eq!(folder.names(), ["x.csv.gz"]);
+    std::fs::create_dir(folder.path("tmp")).unwrap();
+    let fit = |args: &str| {
+        let args = format!("fit x.csv.gz -k 2 --memory {args}");
+        common::Run(folder.command(&args).env("TMPDIR", folder.path("tmp")).output().unwrap())
+    };
+    let left = || std::fs::read_dir(folder.path("tmp")).unwrap().count();
+    let run = fit("60M -o m.safetensors --json");
+    let object = run.json(0);
+    assert!(run.stderr().contains("is read from a temporary copy, 38.1 MiB in "), "{}", run.stderr());
+    assert!(object["stream"]["bytes_read"].as_u64().unwrap() > 0);
+    assert_eq!(left(), 0);
+    // The answer is that of the data in memory.
+    let whole = fit("1G --json").json(0);
+    for (a, b) in common::numbers(&object["eigenvalues"]).iter().zip(common::numbers(&whole["eigenvalues"])) {
+        assert!((a / b - 1.0).abs() < 1e-6, "{a} {b}");
+    }
+    // A failure takes the copy with it, and so does memory that does not suffice for anything.
+    let refused = fit("8M");
+    assert!(matches!(refused.code(), 2 | 4), "{}", refused.stderr());
+    assert_eq!((refused.stdout().as_str(), left()), ("", 0));
 }
 
 #[test]

@@ -247,3 +247,91 @@ fn failures_are_objects_too() {
     }
     assert_eq!(folder.run("fit word.csv").stdout(), "");
 }
+
+/// All keys of an object, with those of the objects in it.
+fn keys_of(value: &serde_json::Value, keys: &mut std::collections::BTreeSet<String>) {
+    match value {
+        serde_json::Value::Object(entries) => entries.iter().for_each(|(key, value)| {
+            keys.insert(key.clone());
+            keys_of(value, keys);
+        }),
+        serde_json::Value::Array(values) => values.iter().for_each(|value| keys_of(value, keys)),
+        _ => {}
+    }
+}
+
+/// Every command prints an object of this version, alone on standard output, and the guide names all of its keys.
+#[test]
+fn every_command_prints_an_object_that_the_guide_describes() {
+    let folder = Folder::with_data();
+    folder.write("mixed.csv", "a,b,c\n1,x,2\n2,y,\n3,x,5\n");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/json.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let race = "--seeds 1 --passes 4 --solvers krylov,power -q";
+    let mut seen = std::collections::BTreeSet::new();
+    for (args, code) in [
+        ("fit x.csv -o m.safetensors --trace t.csv", 0),
+        ("fit x.csv --solver krylov --certify 1e-9 -k 2", 0),
+        ("transform m.safetensors x.csv -o s.csv", 0),
+        ("inverse m.safetensors s.csv -o back.npy", 0),
+        ("check m.safetensors x.csv", 0),
+        ("check m.safetensors x.csv --tol 1e-17", 1),
+        ("info x.csv", 0),
+        ("info mixed.csv", 0),
+        ("info m.safetensors", 0),
+        ("info m.safetensors --loadings", 0),
+        ("convert x.csv x.npz", 0),
+        ("convert m.safetensors loadings.csv", 0),
+        ("plot m.safetensors -o scree.svg", 0),
+        ("report m.safetensors x.csv -q -o r.html", 0),
+        (&format!("compare x.csv {race} -o race.html"), 0),
+        ("theory --lambda1 2 --lambda2 1 --variance 0.1", 0),
+        ("completions bash", 0),
+        ("man", 0),
+        ("man --folder pages", 0),
+        ("demo", 0),
+        ("sample digits.csv", 0),
+        ("fit mixed.csv", 3),
+        ("transform m.safetensors x.csv -o -", 2),
+        ("reproduce figure1 --data none -o found", 2),
+        ("sample letters.csv", 2),
+    ] {
+        let run = folder.run(&format!("{args} --json"));
+        assert!(run.stdout().starts_with("{\"schema\":2,"), "{args}: {} {}", run.stdout(), run.stderr());
+        assert_eq!(run.stdout().lines().count(), 1, "{args}");
+        let object = run.json(code);
+        assert_eq!(object.get("error").is_some(), code > 1, "{args}");
+        keys_of(&object, &mut seen);
+    }
+    let unknown: Vec<&String> = seen.iter().filter(|key| !page.contains(&format!("`{key}`"))).collect();
+    assert!(unknown.is_empty(), "the guide does not say what these are: {unknown:?}");
+}
+
+/// Not enough memory is an object, too, wherever it was found out.
+#[test]
+fn a_refused_allocation_is_an_object() {
+    let folder = Folder::new();
+    folder.write("big.svm", "1 5:2 2147483648:1\n0 3:1 7:2\n");
+    let run = folder.run("fit big.svm --no-center --memory 1G --json");
+    assert_eq!((run.json(4)["error"]["kind"].as_str(), run.stdout().lines().count()), (Some("memory"), 1));
+    let x: String = (0..400_000_u64).map(|i| format!("{i},{}\n", i * i % 1009)).collect();
+    folder.write("x.csv", &x);
+    let output = folder.command("fit x.csv --json").env("HBPCA_FAIL_ALLOCATION", "0").output().unwrap();
+    let run = common::Run(output);
+    let object = run.json(4);
+    assert_eq!((object["schema"].as_u64(), object["exit_code"].as_u64()), (Some(2), Some(4)));
+    assert!(run.stderr().contains(object["error"]["message"].as_str().unwrap()), "{object}");
+}
+
+/// A history of many looks is thinned out.
+#[test]
+fn a_long_history_is_bounded() {
+    let folder = Folder::with_data();
+    let run = folder
+        .run("fit x.csv --solver oja --batch 1 --epoch 2 --tol 1e-15 --max-passes 1200 --json --trace t.csv");
+    let object = run.json(1);
+    let length = object["history_length"].as_u64().unwrap();
+    assert_eq!(folder.read("t.csv").lines().count() as u64, length + 1);
+    assert!(length > 1000 && object["history"].as_array().unwrap().len() == 1000, "{length}");
+    assert_eq!(object["history"][999]["passes"], object["passes"]);
+}

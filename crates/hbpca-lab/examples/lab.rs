@@ -14,10 +14,11 @@ enum Command {
 }
 
 fn main() {
+    let typed = std::env::args().collect::<Vec<_>>().join(" ");
     let done = match Command::parse() {
-        Command::Reproduce(args) => args.run(),
-        Command::Compare(args) => args.run(),
-        Command::Plot(args) => args.run().map(|()| String::new()),
+        Command::Reproduce(args) => args.run(typed).map(|findings| findings.to_string()),
+        Command::Compare(args) => args.run(typed).map(|compared| compared.to_string()),
+        Command::Plot(args) => args.run().map(|_| String::new()),
     };
     match done {
         Ok(text) => println!("{text}"),

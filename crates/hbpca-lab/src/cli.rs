@@ -7,12 +7,12 @@ use hbpca::{Batch, Centering, Preprocessing, Scaling};
 use hbpca_io::{ColumnRef, Input, ReadOptions};
 
 use crate::LabError;
-use crate::compare::{Comparison, StudyChoice, recommendation};
+use crate::compare::{Compared, Comparison, StudyChoice};
 use crate::dataset::{Dataset, sha256};
 pub use crate::plot_args::{PlotArgs, PlotKind};
 use crate::progress::Progress;
 use crate::race::Contender;
-use crate::reproduce::{Plan, Target, write_figures, write_findings};
+use crate::reproduce::{Findings, Plan, Target, write_figures, write_findings};
 use crate::table_args::TableArgs;
 
 fn progress(quiet: bool) -> Progress {
@@ -43,9 +43,10 @@ pub struct ReproduceArgs {
 }
 
 impl ReproduceArgs {
-    /// Reproduces; returns what a person wants to read at the end.
-    pub fn run(&self) -> Result<String, LabError> {
+    /// Reproduces. `command` is what was typed, for the page.
+    pub fn run(&self, command: String) -> Result<Findings, LabError> {
         let plan = Plan {
+            command,
             target: self.target,
             data: self.data.clone(),
             out: self.output.clone(),
@@ -122,8 +123,8 @@ pub struct CompareArgs {
 }
 
 impl CompareArgs {
-    /// Races; returns the recommendation and the names of what was written.
-    pub fn run(&self) -> Result<String, LabError> {
+    /// Races. `command` is what was typed, for the page.
+    pub fn run(&self, command: String) -> Result<Compared, LabError> {
         if !(self.passes >= 2.0 && self.passes.is_finite()) {
             let message = format!("passes = {}: a race needs a finite number of at least 2", self.passes);
             return Err(LabError::Usage(message));
@@ -141,10 +142,10 @@ impl CompareArgs {
             epoch: self.epoch,
             study: if self.study { StudyChoice::With } else { StudyChoice::Without },
             report: self.output.clone(),
-            command: std::env::args().collect::<Vec<_>>().join(" "),
+            command,
         };
         let race = comparison.run(&dataset, &progress)?;
-        Ok(format!("{}\n{}", recommendation(&race).join("\n"), comparison.announcement()))
+        Ok(Compared::new(&comparison, &race))
     }
 
     fn dataset(&self) -> Result<Dataset, LabError> {

@@ -1,8 +1,10 @@
 //! The same race on the user's own data, ending in advice.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use hbpca::SolverKind;
+use serde::Serialize;
 
 use crate::LabError;
 use crate::dataset::Dataset;
@@ -117,7 +119,7 @@ impl Comparison {
     }
 
     /// What was written, for people.
-    pub fn announcement(&self) -> String {
+    fn announcement(&self) -> String {
         let (report, folder) = (self.report.display(), files_folder(&self.report));
         let folder = folder.display();
         format!(
@@ -201,6 +203,67 @@ impl Comparison {
     }
 }
 
+/// What a comparison found, for people as text and for scripts as an object.
+#[derive(Clone, Debug, Serialize)]
+pub struct Compared {
+    /// k, the components sought.
+    pub k: usize,
+    /// The error that solvers are compared at.
+    pub target: f64,
+    /// Advice in words, one sentence each.
+    pub recommendation: Vec<String>,
+    /// The solvers, the one with the fewest passes first.
+    pub solvers: Vec<Ranked>,
+    /// The report.
+    pub output: PathBuf,
+    /// The folder of the raw numbers.
+    pub files: PathBuf,
+    #[serde(skip)]
+    announcement: String,
+}
+
+/// One solver of a comparison, by the mean of its runs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Ranked {
+    /// Its name, and what was given to it.
+    pub solver: String,
+    /// Its step size, where it has one.
+    pub eta: Option<f64>,
+    /// Passes to the target; none where it was not reached.
+    pub passes: Option<f64>,
+    /// Seconds to the target; none where it was not reached.
+    pub seconds: Option<f64>,
+    /// log₁₀ of the error at the end.
+    pub log10_error: f64,
+}
+
+impl Compared {
+    pub(crate) fn new(comparison: &Comparison, race: &Race) -> Self {
+        let ranked = |lane: &Lane| Ranked {
+            solver: lane.contender.label(),
+            eta: lane.eta,
+            passes: lane.curve.passes_to(race.target),
+            seconds: lane.curve.seconds_to(race.target),
+            log10_error: lane.curve.final_log_error(),
+        };
+        Self {
+            k: comparison.k,
+            target: race.target,
+            recommendation: recommendation(race),
+            solvers: in_order(race).into_iter().map(ranked).collect(),
+            output: comparison.report.clone(),
+            files: files_folder(&comparison.report),
+            announcement: comparison.announcement(),
+        }
+    }
+}
+
+impl fmt::Display for Compared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\n{}", self.recommendation.join("\n"), self.announcement)
+    }
+}
+
 /// Every solver that suits d columns and k components. `auto` is a choice among the others, not a solver of its own.
 fn suitable(d: usize, k: usize) -> Vec<Contender> {
     let all = SolverKind::ALL.into_iter().filter(|kind| k == 1 || kind.finds_many());
@@ -266,6 +329,14 @@ pub fn recommendation(race: &Race) -> Vec<String> {
     lines
 }
 
+/// The lanes, the one with the fewest passes first.
+fn in_order(race: &Race) -> Vec<&Lane> {
+    let mut lanes: Vec<&Lane> = race.lanes.iter().collect();
+    let rank = |lane: &Lane| (passes(race, lane), lane.curve.final_log_error());
+    lanes.sort_by(|a, b| rank(a).0.total_cmp(&rank(b).0).then(rank(a).1.total_cmp(&rank(b).1)));
+    lanes
+}
+
 fn ranking(race: &Race) -> Table {
     let header = [
         "solver",
@@ -276,11 +347,8 @@ fn ranking(race: &Race) -> Table {
         "log₁₀ error at the end",
     ];
     let mut table = Table::new("ranking", "Ranking", &header);
-    let mut lanes: Vec<&Lane> = race.lanes.iter().collect();
-    let rank = |lane: &Lane| (passes(race, lane), lane.curve.final_log_error());
-    lanes.sort_by(|a, b| rank(a).0.total_cmp(&rank(b).0).then(rank(a).1.total_cmp(&rank(b).1)));
     let best = best_by(race, |lane| lane.curve.passes_to(race.target)).map(|(lane, _)| lane);
-    for lane in lanes {
+    for lane in in_order(race) {
         table.rows.push(vec![
             lane.contender.label(),
             lane.eta.map_or_else(|| "–".into(), significant),

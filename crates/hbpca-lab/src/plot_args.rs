@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use hbpca::{Matrix, Whitening};
 use hbpca_io::{ColumnRef, Data, Input, NamesToMatch, ReadOptions, StoredModel};
+use serde::Serialize;
 
 use crate::LabError;
 use crate::colouring::Colouring;
@@ -14,7 +15,8 @@ use crate::plots::{self, Plane};
 use crate::trace::read_trace;
 
 /// What is plotted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum PlotKind {
     /// Variance explained by the components of a model
     Scree,
@@ -52,8 +54,8 @@ pub struct PlotArgs {
 }
 
 impl PlotArgs {
-    /// Plots.
-    pub fn run(&self) -> Result<(), LabError> {
+    /// Plots; returns what was plotted.
+    pub fn run(&self) -> Result<PlotKind, LabError> {
         let is_model = StoredModel::recognise(&self.input);
         let kind = self.kind.unwrap_or(match (is_model, &self.data) {
             (true, Some(_)) => PlotKind::Scores,
@@ -82,7 +84,8 @@ impl PlotArgs {
                 )));
             }
         };
-        plots::write(&figure, &self.output)
+        plots::write(&figure, &self.output)?;
+        Ok(kind)
     }
 
     fn model(&self) -> Result<StoredModel, LabError> {

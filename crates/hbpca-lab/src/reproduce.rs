@@ -1,12 +1,15 @@
 //! The paper, reproduced: data sets read one after the other, every experiment run on them, everything written out.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
+
+use serde::Serialize;
 
 use crate::dataset::Dataset;
 use crate::experiment::{Catalogue, DatasetSpec, MissingSpec, RaceSpec, StudySpec};
 use crate::figure::races::{Abscissa, Field, race_figure, thinning_note};
 use crate::figure::{heat_map_svg, svg, write_svg_and_png};
-use crate::findings::{claims, claims_markdown, table1, table2, table3};
+use crate::findings::{Claim, claims, claims_markdown, table1, table2, table3};
 use crate::progress::Progress;
 use crate::race::{Race, RunStore, Track, looks_csv, searches_csv, seconds_csv};
 use crate::reference::Reference;
@@ -51,6 +54,26 @@ pub struct Plan {
     pub quick: bool,
     /// An experiment instead of the built-in figures.
     pub experiment: Option<PathBuf>,
+    /// The command that was typed.
+    pub command: String,
+}
+
+/// What a reproduction found, for people as text and for scripts as an object.
+#[derive(Clone, Debug, Serialize)]
+pub struct Findings {
+    /// The sentences of the paper that were tried.
+    pub claims: Vec<Claim>,
+    /// The report.
+    pub output: PathBuf,
+}
+
+impl fmt::Display for Findings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for claim in &self.claims {
+            writeln!(f, "{}: {}", claim.verdict.words(), claim.sentence)?;
+        }
+        write!(f, "report: {}", self.output.display())
+    }
 }
 
 /// A data set that was used, and what is true of it.
@@ -198,7 +221,7 @@ pub fn write_figures(results: &Results, out: &Path) -> Result<(), LabError> {
 }
 
 /// Tables and claims that the target asks for, as Markdown and CSV, and the report; returns the summary.
-pub fn write_findings(results: &Results, plan: &Plan, progress: &Progress) -> Result<String, LabError> {
+pub fn write_findings(results: &Results, plan: &Plan, progress: &Progress) -> Result<Findings, LabError> {
     let races = |name: &str| {
         let found = results.races.iter().find(|(spec, _)| spec.name == name);
         found.map_or(&[][..], |(_, races)| races.as_slice())
@@ -223,18 +246,16 @@ pub fn write_findings(results: &Results, plan: &Plan, progress: &Progress) -> Re
         write_atomically(&plan.out.join(format!("{}.md", table.name)), table.markdown().as_bytes())?;
         write_atomically(&plan.out.join(format!("{}.csv", table.name)), table.csv().as_bytes())?;
     }
-    let summary: String =
-        claims.iter().flat_map(|claim| [claim.verdict.words(), ": ", &claim.sentence, "\n"]).collect();
-    let page = paper_page(results, claims, tables, Plan::facts(results, progress));
+    let page = paper_page(results, claims.clone(), tables, plan.facts(results, progress));
     let report = plan.out.join("report.html");
     write_atomically(&report, render(&page)?.as_bytes())?;
-    Ok(format!("{summary}report: {}", report.display()))
+    Ok(Findings { claims, output: report })
 }
 
 impl Plan {
-    fn facts(results: &Results, progress: &Progress) -> Vec<Fact> {
+    fn facts(&self, results: &Results, progress: &Progress) -> Vec<Fact> {
         let mut facts = environment();
-        facts.push(fact("command", std::env::args().collect::<Vec<_>>().join(" ")));
+        facts.push(fact("command", &self.command));
         for (spec, _) in &results.races {
             facts.push(fact(
                 &spec.name,

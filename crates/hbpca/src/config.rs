@@ -43,7 +43,8 @@ pub enum Tuning {
     Measured,
 }
 
-/// Everything that can be chosen about a fit. The defaults are those of the command line.
+/// Everything that can be chosen about a fit. The defaults are those of the command line but for k, which there is
+/// [useful](Self::with_useful_k).
 ///
 /// ```
 /// use hbpca::{Dense, FitConfig, Matrix, Outcome};
@@ -160,6 +161,19 @@ impl FitConfig {
         self.limits.check()
     }
 
+    /// The same for as many components as are useful where nobody named a number: those of the start if there is one, else ten or, of smaller
+    /// data, all; one if the solver finds no more.
+    #[must_use]
+    pub fn with_useful_k(self, n: usize, d: usize) -> Self {
+        const USEFUL: usize = 10;
+        let k = match &self.start {
+            _ if !self.solver.finds_many() => 1,
+            Some(start) => start.p(),
+            None => USEFUL.min(n).min(d).max(1),
+        };
+        Self { k, ..self }
+    }
+
     /// The same for k components, from what was found of them so far.
     pub(crate) fn with_components(&self, k: usize, start: Block) -> Self {
         Self { k, start: Some(start), ..self.clone() }
@@ -178,5 +192,19 @@ mod tests {
         assert_eq!((config.batch, config.momentum), (Batch::Share(0.01), MomentumChoice::Adaptive));
         assert_eq!(config.replacement, Replacement::Without);
         assert!(config.start.is_none());
+    }
+
+    #[test]
+    fn a_useful_number_of_components_is_ten_or_what_there_is() {
+        let k = |config: FitConfig, n, d| config.with_useful_k(n, d).k;
+        let config = FitConfig::default();
+        assert_eq!(
+            [(100, 64), (100, 4), (3, 64), (0, 0)].map(|(n, d)| k(config.clone(), n, d)),
+            [10, 4, 3, 1]
+        );
+        let of_one = FitConfig { solver: SolverKind::VrHbPower, ..config.clone() };
+        assert_eq!(k(of_one, 100, 64), 1);
+        let start = Some(Block::zeros(64, 3));
+        assert_eq!(k(FitConfig { start, ..config }, 100, 64), 3);
     }
 }

@@ -122,6 +122,9 @@ pub enum Error {
         "the run was abandoned in the middle of a pass: there is no result; cancel it instead to keep what it has"
     )]
     Abandoned,
+    /// A pass or a step was broken off because the time was up. A [`Driver`](crate::Driver) returns what it had before instead.
+    #[error("the time was up in the middle of a pass")]
+    OutOfTime,
     /// Another rank failed.
     #[error("rank {rank}: {message}")]
     Rank {

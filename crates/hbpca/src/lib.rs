@@ -70,7 +70,7 @@ pub use moments::Moments;
 pub use observe::{Event, Observer, Outcome, Record};
 pub use operator::PrecisionChoice;
 pub use policy::Batch;
-pub use run::{CompletedFit, Fit, RankRows, Run};
+pub use run::{CompletedFit, Fit, RankRows, Run, most_threads};
 pub use solver::SolverKind;
 
 use state::{Archive, State};

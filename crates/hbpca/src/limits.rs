@@ -24,7 +24,8 @@ pub struct Limits {
     pub angle: Option<f64>,
     /// No step is begun that would read more passes than this.
     pub max_passes: f64,
-    /// No step is begun after this many seconds.
+    /// No step is begun after this many seconds, and one that runs then is broken off, in the middle of a pass or between two
+    /// sweeps over a basis; the first look is always taken.
     pub max_seconds: f64,
 }
 

@@ -129,6 +129,23 @@ pub struct ThreadArgs {
     pub threads: usize,
 }
 
+/// `--json`.
+#[derive(Debug, Args)]
+pub struct JsonArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The arguments of the laboratory's commands, and `--json`.
+#[derive(Debug, Args)]
+pub struct WithJson<T: Args> {
+    #[command(flatten)]
+    pub args: T,
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
+
 /// `-q` and `-v`.
 #[derive(Debug, Args)]
 pub struct VerbosityArgs {

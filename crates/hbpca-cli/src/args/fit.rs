@@ -20,9 +20,10 @@ pub struct FitArgs {
     pub data: DataArgs,
     #[command(flatten)]
     pub weights: WeightArgs,
-    /// Components to find: a number, or a share of the variance such as 0.95
-    #[arg(short = 'k', value_name = "K|SHARE", default_value = "1")]
-    pub k: HowMany,
+    /// Components to find: a number, or a share of the variance such as 0.95 [default: 10, or all of a narrower table; 1 of a
+    /// solver that finds no more]
+    #[arg(short = 'k', value_name = "K|SHARE")]
+    pub k: Option<HowMany>,
     /// Solver [default: auto]
     #[arg(long, value_parser = solver_parser())]
     pub solver: Option<SolverKind>,

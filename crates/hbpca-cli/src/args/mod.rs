@@ -4,8 +4,8 @@ mod data;
 mod fit;
 
 pub use data::{
-    DataArgs, MissingArgs, OutputFormatArgs, PreparationArgs, ScaleArg, ThreadArgs, VerbosityArgs,
-    WeightArgs, WhitenArgs,
+    DataArgs, JsonArgs, MissingArgs, OutputFormatArgs, PreparationArgs, ScaleArg, ThreadArgs, VerbosityArgs,
+    WeightArgs, WhitenArgs, WithJson,
 };
 pub use fit::{FitArgs, HowMany, MomentumArg, PrecisionArg, StepSize};
 
@@ -51,13 +51,13 @@ pub enum Command {
     /// Turn data from one format into another
     Convert(ConvertArgs),
     /// Draw a model's scree plot, a trace's convergence or scores
-    Plot(hbpca_lab::cli::PlotArgs),
+    Plot(WithJson<hbpca_lab::cli::PlotArgs>),
     /// Write a page about a model: certificate, variance, loadings, and with its data scores and outliers
     Report(Box<ReportArgs>),
     /// Race the solvers on your own data and write a report
-    Compare(Box<hbpca_lab::cli::CompareArgs>),
+    Compare(Box<WithJson<hbpca_lab::cli::CompareArgs>>),
     /// Reproduce the paper's figures, tables and claims
-    Reproduce(hbpca_lab::cli::ReproduceArgs),
+    Reproduce(WithJson<hbpca_lab::cli::ReproduceArgs>),
     /// Rates of the paper's methods for given λ₁, λ₂, η, m and K
     Theory(TheoryArgs),
     /// Print a completion script for a shell
@@ -84,8 +84,8 @@ impl Command {
             Self::Impute(args) => args.verbosity.quiet,
             Self::Convert(args) => args.verbosity.quiet,
             Self::Report(args) => args.verbosity.quiet,
-            Self::Compare(args) => args.quiet,
-            Self::Reproduce(args) => args.quiet,
+            Self::Compare(args) => args.args.quiet,
+            Self::Reproduce(args) => args.args.quiet,
             Self::Plot(_)
             | Self::Theory(_)
             | Self::Completions(_)
@@ -118,6 +118,8 @@ pub struct TransformArgs {
     pub output_format: OutputFormatArgs,
     #[command(flatten)]
     pub whiten: WhitenArgs,
+    #[command(flatten)]
+    pub json: JsonArgs,
     #[command(flatten)]
     pub threads: ThreadArgs,
     #[command(flatten)]
@@ -168,6 +170,8 @@ pub struct InverseArgs {
     #[command(flatten)]
     pub whiten: WhitenArgs,
     #[command(flatten)]
+    pub json: JsonArgs,
+    #[command(flatten)]
     pub threads: ThreadArgs,
     #[command(flatten)]
     pub verbosity: VerbosityArgs,
@@ -195,9 +199,8 @@ pub struct CheckArgs {
     /// Seed of the probe, to repeat one [default: from the operating system, and printed]
     #[arg(long, value_name = "SEED")]
     pub seed: Option<u64>,
-    /// Print one JSON object
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub json: JsonArgs,
     #[command(flatten)]
     pub threads: ThreadArgs,
     #[command(flatten)]
@@ -215,6 +218,8 @@ pub struct ReportArgs {
     /// The page to write
     #[arg(short, long, value_name = "REPORT.html")]
     pub output: PathBuf,
+    #[command(flatten)]
+    pub json: JsonArgs,
     #[command(flatten)]
     pub threads: ThreadArgs,
     #[command(flatten)]
@@ -283,9 +288,8 @@ pub struct InfoArgs {
     /// Columns shown of every component with --loadings
     #[arg(long, value_name = "N", default_value_t = 10, requires = "loadings")]
     pub top: usize,
-    /// Print one JSON object
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub json: JsonArgs,
     #[command(flatten)]
     pub threads: ThreadArgs,
     #[command(flatten)]
@@ -307,6 +311,8 @@ pub struct ConvertArgs {
     /// Size of a part of a chunk folder, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub part_size: u32,
+    #[command(flatten)]
+    pub json: JsonArgs,
     #[command(flatten)]
     pub threads: ThreadArgs,
     #[command(flatten)]
@@ -331,9 +337,8 @@ pub struct TheoryArgs {
     /// Step sizes to show besides the best ones
     #[arg(long, value_name = "X,…", value_delimiter = ',')]
     pub eta: Vec<f64>,
-    /// Print one JSON object
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub json: JsonArgs,
 }
 
 /// `hbpca completions`.
@@ -341,6 +346,8 @@ pub struct TheoryArgs {
 pub struct CompletionsArgs {
     /// The shell
     pub shell: Shell,
+    #[command(flatten)]
+    pub json: JsonArgs,
 }
 
 /// `hbpca man`.
@@ -349,6 +356,8 @@ pub struct ManArgs {
     /// Write one page for each command into this folder instead
     #[arg(long, value_name = "DIR")]
     pub folder: Option<PathBuf>,
+    #[command(flatten)]
+    pub json: JsonArgs,
 }
 
 /// `hbpca demo`.
@@ -357,6 +366,8 @@ pub struct DemoArgs {
     /// The page to write
     #[arg(short, long, value_name = "FILE", default_value = "hbpca-demo.html")]
     pub output: PathBuf,
+    #[command(flatten)]
+    pub json: JsonArgs,
     #[command(flatten)]
     pub threads: ThreadArgs,
 }
@@ -369,4 +380,6 @@ pub struct SampleArgs {
     /// The file to write instead
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub json: JsonArgs,
 }

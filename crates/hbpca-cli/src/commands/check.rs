@@ -22,7 +22,6 @@ use crate::plan::{self, Source, Weights};
 /// `hbpca check --json`.
 #[derive(Serialize)]
 struct Object {
-    schema: u32,
     holds: bool,
     /// Whether the components are the leading ones: `proved`, `probability`, `unverified` or `refuted`.
     leading: Leading,
@@ -85,7 +84,7 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
         .map_err(|error| Failure::refused(&error, &name))?;
     drop(spinner);
     let object = Object::new(&stored, found, matrix.n_rows(), args.tol);
-    if args.json {
+    if args.json.json {
         json::print(&object)?;
     } else {
         output::print_report(&report(&object, &args.model.display().to_string(), &name))?;
@@ -162,7 +161,6 @@ impl Object {
     fn new(stored: &StoredModel, found: Verification, n: usize, tol: Option<f64>) -> Self {
         let model = &stored.model;
         Self {
-            schema: json::SCHEMA,
             holds: found.holds(),
             leading: found.leading,
             tol,

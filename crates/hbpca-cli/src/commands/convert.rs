@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use hbpca::{Dense, Matrix};
-use hbpca_io::{Labels, StoredModel, WriteOptions, convert, write};
+use hbpca_io::{Format, Labels, StoredModel, WriteOptions, convert, write};
 use hbpca_lab::fit_report::column_names;
 
 use super::genotypes;
 use crate::args::ConvertArgs;
 use crate::exit::{Exit, Failure};
+use crate::output::json::{self, TableObject};
 use crate::output::number;
 use crate::output::progress::Spinner;
 use crate::output::say::{self, Verbosity};
@@ -24,11 +25,11 @@ pub fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     {
         return genotypes::convert(&plan::open_model(path)?, &args.output);
     }
-    known_format(&args.output)?;
+    let format = known_format(&args.output)?;
     if let [path] = args.input.data.as_slice()
         && StoredModel::recognise(path)
     {
-        return loadings(path, args);
+        return loadings(path, args, format);
     }
     let source = Source::find(&args.input)?;
     let verbosity = Verbosity::from(&args.verbosity);
@@ -46,6 +47,15 @@ pub fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     if verbosity > Verbosity::Quiet {
         done.notes.iter().for_each(|note| say::warning(note));
     }
+    if args.json.json {
+        json::print(&TableObject {
+            n: done.summary.n_rows,
+            d: done.summary.n_columns,
+            from: done.from.to_string(),
+            format: done.to.to_string(),
+            output: args.output.clone(),
+        })?;
+    }
     if verbosity == Verbosity::Verbose {
         say::line(&format!(
             "{name} ({}) → {} ({}): {} rows × {} columns",
@@ -60,7 +70,7 @@ pub fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
 }
 
 /// Writes the loadings of a model: one row for each column of its data, one column for each component.
-fn loadings(path: &Path, args: &ConvertArgs) -> Result<Exit, Failure> {
+fn loadings(path: &Path, args: &ConvertArgs, format: Format) -> Result<Exit, Failure> {
     let stored = plan::open_model(path)?;
     let model = &stored.model;
     let (d, k) = (model.n_features(), model.n_components());
@@ -73,5 +83,14 @@ fn loadings(path: &Path, args: &ConvertArgs) -> Result<Exit, Failure> {
         ..WriteOptions::default()
     };
     write(&args.output, &table, &options)?;
+    if args.json.json {
+        json::print(&TableObject {
+            n: d,
+            d: k,
+            from: "model".into(),
+            format: format.to_string(),
+            output: args.output.clone(),
+        })?;
+    }
     Ok(Exit::Success)
 }

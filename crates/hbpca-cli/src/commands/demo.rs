@@ -1,6 +1,7 @@
 //! `hbpca demo`: every solver on a small real data set that ships inside the program.
 
 use std::io::Write;
+use std::path::Path;
 
 use hbpca::operator::Covariance;
 use hbpca::theory::{GradientVariance, Problem, best_step_size, best_step_size_vr_pca};
@@ -8,6 +9,7 @@ use hbpca::{
     Batch, CancelToken, ColumnStatistics, Driver, Fit, FitConfig, Limits, Matrix, MomentumChoice, Outcome,
     Preprocessing, RowMap, SolverKind,
 };
+use serde::Serialize;
 
 use super::sample::digits;
 use crate::args::DemoArgs;
@@ -16,7 +18,7 @@ use crate::interrupt::Running;
 use crate::output::page::{Page, Run};
 use crate::output::say::Verbosity;
 use crate::output::table::{Side, Table};
-use crate::output::{self, number};
+use crate::output::{self, json, number};
 use crate::plan;
 
 const DATA: &str = "The data: 1,797 handwritten digits of 8 × 8 pixels (64 columns), every column scaled to mean 0 and \
@@ -31,6 +33,36 @@ const SPECTRUM: usize = 20;
 const BATCH: Batch = Batch::Share(0.05);
 const EPOCH: usize = 20;
 
+/// `hbpca demo --json`.
+#[derive(Serialize)]
+struct Object<'a> {
+    solvers: Vec<Row<'a>>,
+    output: &'a Path,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    solver: &'a str,
+    passes: f64,
+    seconds: f64,
+    /// 1 − (wᵀu₁)².
+    error: f64,
+    outcome: &'a str,
+}
+
+impl<'a> Object<'a> {
+    fn of(runs: &'a [Run], output: &'a Path) -> Self {
+        let row = |run: &'a Run| Row {
+            solver: run.name,
+            passes: run.passes,
+            seconds: run.seconds,
+            error: run.error,
+            outcome: &run.outcome,
+        };
+        Self { solvers: runs.iter().map(row).collect(), output }
+    }
+}
+
 /// Runs `hbpca demo`.
 pub fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     plan::use_threads(&args.threads, Verbosity::Normal)?;
@@ -43,7 +75,11 @@ pub fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     let runs: Vec<Run> = runs.collect::<Result<_, _>>().map_err(refused)?;
 
     let name = args.output.display();
-    output::print(&format!("{DATA}\n\n{}\n{name} shows how each of them got there.\n", table(&runs)))?;
+    if args.json.json {
+        json::print(&Object::of(&runs, &args.output))?;
+    } else {
+        output::print(&format!("{DATA}\n\n{}\n{name} shows how each of them got there.\n", table(&runs)))?;
+    }
     let page = problem.page(runs).render();
     file.write_all(page.as_bytes()).map_err(|error| Failure::output(name, error))?;
     file.commit()?;

@@ -25,8 +25,8 @@ use crate::output::table::{Side, Table};
 use crate::output::trace::Trace;
 use crate::output::{self, certainty, json, number, warnings};
 use crate::plan::{
-    self, CheckpointFiles, FitOutputs, FitPlan, Loaded, OwnRows, RankFitPlan, RankSource, SolverFlags,
-    Source, Streamed, Weights,
+    self, CheckpointFiles, Components, FitOutputs, FitPlan, Loaded, OwnRows, RankFitPlan, RankSource,
+    SolverFlags, Source, Streamed, Weights,
 };
 use crate::ranks;
 
@@ -35,19 +35,23 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
     plan::use_threads(&args.threads, (&args.verbosity).into())?;
     let FitPlan {
         source,
+        copy: _copy,
         streamed,
         weights,
         config,
+        components,
         start_names,
         solver_flags,
         checkpoints,
         outputs,
         verbosity,
     } = FitPlan::new(args)?;
-    let in_order = |names: Option<&[String]>, data: &str| {
-        plan::start_in_order(&config, start_names.as_deref(), names, data)
+    let in_order = |names: Option<&[String]>, data: &str, (n, d)| {
+        let config = plan::start_in_order(&config, start_names.as_deref(), names, data);
+        config.map(|config| components.of(config, n, d))
     };
-    let around = Around { args, limits: &config.limits, solver_flags, checkpoints, outputs, verbosity };
+    let limits = &config.limits;
+    let around = Around { args, limits, components, solver_flags, checkpoints, outputs, verbosity };
     around.fit(|with| {
         let found = match streamed {
             None if source.is_genotypes() => genotypes::fit(source, in_order, with, verbosity),
@@ -64,11 +68,13 @@ pub fn run_on_ranks(args: &FitArgs, ranks: &dyn Communicator) -> Result<Exit, Fa
     let verbosity = if leads { (&args.verbosity).into() } else { Verbosity::Quiet };
     let of = (ranks.rank(), ranks.size());
     let planned = plan::use_threads(&args.threads, verbosity).and_then(|()| RankFitPlan::new(args, of));
-    let RankFitPlan { source, config, start_names, solver_flags, checkpoints, outputs } =
+    let RankFitPlan { source, config, components, start_names, solver_flags, checkpoints, outputs } =
         ranks::agree(ranks, planned)?;
-    let around = Around { args, limits: &config.limits, solver_flags, checkpoints, outputs, verbosity };
-    let in_order = |names: Option<&[String]>, data: &str| {
-        plan::start_in_order(&config, start_names.as_deref(), names, data)
+    let limits = &config.limits;
+    let around = Around { args, limits, components, solver_flags, checkpoints, outputs, verbosity };
+    let in_order = |names: Option<&[String]>, data: &str, (n, d)| {
+        let config = plan::start_in_order(&config, start_names.as_deref(), names, data);
+        config.map(|config| components.of(config, n, d))
     };
     around.fit(|with| on_ranks(source, ranks, in_order, with))
 }
@@ -77,6 +83,7 @@ pub fn run_on_ranks(args: &FitArgs, ranks: &dyn Communicator) -> Result<Exit, Fa
 struct Around<'a> {
     args: &'a FitArgs,
     limits: &'a Limits,
+    components: Components,
     solver_flags: SolverFlags,
     checkpoints: CheckpointFiles,
     outputs: FitOutputs,
@@ -100,7 +107,7 @@ impl Around<'_> {
         self,
         fitting: impl FnOnce(With<'_, '_>) -> Result<Option<(Fit, About)>, Failure>,
     ) -> Result<Exit, Failure> {
-        let Self { args, limits, solver_flags, checkpoints, outputs, verbosity } = self;
+        let Self { args, limits, components, solver_flags, checkpoints, outputs, verbosity } = self;
         let FitOutputs { model, report: page, mut trace } = outputs;
         let mut progress = Progress::new(verbosity, limits.tol, limits.max_passes, limits.max_seconds);
         let meter = progress.meter();
@@ -139,7 +146,7 @@ impl Around<'_> {
             let stream = about.stream.as_ref();
             json::print(&json::FitObject::new(&fit, about.nnz, limits, about.read_seconds, stream))?;
         } else {
-            output::print_report(&report(&fit, &about))?;
+            output::print_report(&report(&fit, &about, components))?;
         }
         if verbosity > Verbosity::Quiet {
             let names = about.column_names.as_deref();
@@ -186,10 +193,11 @@ fn write_files(
 
 /// Refuses data in which nothing varies: components of it would mean nothing, however well they *converged*.
 fn refuse_no_variance(fit: &Fit, about: &About) -> Result<(), Failure> {
-    if fit.certificate.n_varying() > 0 || fit.outcome == Outcome::Interrupted {
+    let summary = fit.model.summary();
+    let varies = fit.certificate.n_varying() > 0 && summary.total_variance > 0.0;
+    if varies || fit.outcome == Outcome::Interrupted {
         return Ok(());
     }
-    let summary = fit.model.summary();
     let why = match (summary.preprocessing.centering, summary.n) {
         (Centering::None, _) => "every entry is zero: there is nothing to find components of",
         (_, 1) => {
@@ -227,7 +235,7 @@ pub struct About {
 fn in_memory(
     source: Source,
     weights: &Weights,
-    in_order: impl Fn(Option<&[String]>, &str) -> Result<FitConfig, Failure>,
+    in_order: impl Fn(Option<&[String]>, &str, (usize, usize)) -> Result<FitConfig, Failure>,
     with: With<'_, '_>,
     verbosity: Verbosity,
 ) -> Result<(Fit, About), Failure> {
@@ -236,7 +244,7 @@ fn in_memory(
     let weights = weights.of(&mut loaded.data)?;
     let Loaded { name, mut data, seconds } = loaded;
     let matrix = &data.matrix;
-    let config = in_order(data.column_names.as_deref(), &name)?;
+    let config = in_order(data.column_names.as_deref(), &name, (matrix.n_rows(), matrix.n_cols()))?;
     plan::refuse_huge_covariance(&config, matrix.n_cols())?;
     let wanted = checkpoints.save.is_some() || checkpoints.resume.is_some();
     let fingerprint = if wanted { matrix.fingerprint(weights.as_deref()) } else { String::new() };
@@ -276,7 +284,7 @@ fn in_memory(
 fn from_disk(
     source: Source,
     streamed: Streamed,
-    in_order: impl Fn(Option<&[String]>, &str) -> Result<FitConfig, Failure>,
+    in_order: impl Fn(Option<&[String]>, &str, (usize, usize)) -> Result<FitConfig, Failure>,
     with: With<'_, '_>,
     verbosity: Verbosity,
 ) -> Result<(Fit, About), Failure> {
@@ -288,7 +296,7 @@ fn from_disk(
     let plan::Streamed { rows, weights, plan, memory } = streamed;
     let (sparse, nnz) = (rows.is_sparse(), rows.nnz());
     let column_names = rows.column_names().map(<[String]>::to_vec);
-    let config = in_order(column_names.as_deref(), &name)?;
+    let config = in_order(column_names.as_deref(), &name, (rows.n_rows(), rows.n_cols()))?;
     let cancel = CancelToken::default();
     let running = Running::with(&cancel);
     let metered = meter.around(rows, plan.bytes);
@@ -318,7 +326,7 @@ fn from_disk(
 fn on_ranks(
     source: RankSource,
     ranks: &dyn Communicator,
-    in_order: impl Fn(Option<&[String]>, &str) -> Result<FitConfig, Failure>,
+    in_order: impl Fn(Option<&[String]>, &str, (usize, usize)) -> Result<FitConfig, Failure>,
     with: With<'_, '_>,
 ) -> Result<Option<(Fit, About)>, Failure> {
     let With { observers, checkpoints, refused, .. } = with;
@@ -328,7 +336,9 @@ fn on_ranks(
     let OwnRows { rows, column_names, narrowed } = ranks::agree(ranks, source.rows(fits))?;
     let read_seconds = clock.elapsed().as_secs_f64();
     let column_names = ranks::same_names(ranks, column_names)?;
-    let config = ranks::agree(ranks, in_order(column_names.as_deref(), &name))?;
+    let (n, d) = rows.shape();
+    let shape = (ranks::total(ranks, n)?, ranks::of_rank_0(ranks, d)?);
+    let config = ranks::agree(ranks, in_order(column_names.as_deref(), &name, shape))?;
     let (sparse, entries, place) = rows.about();
     let entries = ranks::total(ranks, entries)?;
     let cancel = CancelToken::default();
@@ -355,7 +365,7 @@ fn on_ranks(
 }
 
 /// What a person reads.
-fn report(fit: &Fit, about: &About) -> String {
+fn report(fit: &Fit, about: &About, components: Components) -> String {
     let (model, certificate, chosen_because) = (&fit.model, &fit.certificate, &fit.chosen_because);
     let says_status = (0..model.n_components()).any(|i| !certificate.status_in_words(i).is_empty());
     let mut columns = vec![
@@ -388,12 +398,17 @@ fn report(fit: &Fit, about: &About) -> String {
         None => format!("after {} of reading", number::seconds(about.read_seconds)),
         Some(_) => format!("{} read from disk", ByteSize(fit.bytes_read)),
     };
+    let chosen = match (components, model.n_components(), summary.n.min(summary.d)) {
+        (Components::Asked, _, _) | (_, 1, _) => String::new(),
+        (_, k, all) if k == all => format!("all {k} components: ask for fewer with -k\n"),
+        (_, k, _) => format!("{k} components: ask for more or fewer with -k\n"),
+    };
     let cut = certainty::cut_cluster(certificate).map_or_else(String::new, |cut| format!("{cut}.\n"));
     let probed = fit.probe.as_ref().map_or_else(String::new, |probe| {
         format!("{}, after {}.\n", probe_in_words(fit, probe), certainty::of_probe(probe))
     });
     format!(
-        "{}: {} rows × {} columns, {}\n{missing}{} ({chosen_because}), {}\n\n{}\n{}: {}.\n{cut}{probed}{} and {} for column statistics in {}, {reading}\n",
+        "{}: {} rows × {} columns, {}\n{missing}{} ({chosen_because}), {}\n{chosen}\n{}\n{}: {}.\n{cut}{probed}{} and {} for column statistics in {}, {reading}\n",
         about.name,
         number::count(summary.n),
         number::count(summary.d),

@@ -23,7 +23,7 @@ use crate::plan::{self, Source, TableOutput, create};
 /// Reads a `.bed` and fits it.
 pub fn fit(
     source: Source,
-    in_order: impl Fn(Option<&[String]>, &str) -> Result<FitConfig, Failure>,
+    in_order: impl Fn(Option<&[String]>, &str, (usize, usize)) -> Result<FitConfig, Failure>,
     with: With<'_, '_>,
     verbosity: Verbosity,
 ) -> Result<(Fit, About), Failure> {
@@ -33,7 +33,7 @@ pub fn fit(
     let file = read(source, verbosity)?;
     let read_seconds = clock.elapsed().as_secs_f64();
     let names = file.column_names();
-    let config = in_order(Some(&names), &name)?;
+    let config = in_order(Some(&names), &name, (file.genotypes.n_rows(), file.genotypes.n_cols()))?;
     plan::refuse_huge_covariance(&config, file.genotypes.n_cols())?;
     let wanted = checkpoints.save.is_some() || checkpoints.resume.is_some();
     let data = if wanted { file.genotypes.fingerprint() } else { String::new() };

@@ -26,7 +26,7 @@ pub fn run(args: &InfoArgs) -> Result<Exit, Failure> {
         [path] if StoredModel::recognise(path) => {
             let stored = plan::open_model(path)?;
             let name = path.display().to_string();
-            match (args.json, args.loadings) {
+            match (args.json.json, args.loadings) {
                 (true, false) => json::print(&ModelObject::of(&stored)),
                 (true, true) => json::print(&LoadingsObject::of(&stored)),
                 (false, false) => output::print(&model_report(&stored, &name)),
@@ -41,7 +41,7 @@ pub fn run(args: &InfoArgs) -> Result<Exit, Failure> {
         [path] if ChunkFolder::recognise(path) => {
             let object = DataObject::of_chunks(path, (&args.preparation).into())?;
             let name = path.display().to_string();
-            if args.json { json::print(&object) } else { output::print(&data_report(&object, &name)) }?;
+            if args.json.json { json::print(&object) } else { output::print(&data_report(&object, &name)) }?;
         }
         _ => describe_data(args)?,
     }
@@ -54,11 +54,15 @@ fn describe_data(args: &InfoArgs) -> Result<(), Failure> {
         Ok(loaded) => loaded,
         Err(failure) => {
             let Ok(Some(table)) = MixedTable::look(&args.data) else { return Err(failure) };
-            return if args.json { json::print(&table.object()) } else { output::print(&table.report()) };
+            return if args.json.json {
+                json::print(&table.object())
+            } else {
+                output::print(&table.report())
+            };
         }
     };
     let object = DataObject::of(&loaded, (&args.preparation).into())?;
-    if args.json { json::print(&object) } else { output::print(&data_report(&object, &loaded.name)) }
+    if args.json.json { json::print(&object) } else { output::print(&data_report(&object, &loaded.name)) }
 }
 
 /// `hbpca info DATA --json`.
@@ -233,7 +237,8 @@ struct ModelObject<'a> {
     explained_variance_ratio: Vec<f64>,
     total_variance: f64,
     certificate: &'a hbpca::Certificate,
-    history: &'a [hbpca::Record],
+    history_length: usize,
+    history: Vec<&'a hbpca::Record>,
 }
 
 impl<'a> ModelObject<'a> {
@@ -261,7 +266,8 @@ impl<'a> ModelObject<'a> {
             explained_variance_ratio: model.explained_variance_ratio(),
             total_variance: summary.total_variance,
             certificate: &origin.certificate,
-            history: &origin.history,
+            history_length: origin.history.len(),
+            history: json::thinned(&origin.history),
         }
     }
 }

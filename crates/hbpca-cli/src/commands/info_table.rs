@@ -5,7 +5,6 @@ use serde::Serialize;
 
 use crate::args::DataArgs;
 use crate::exit::Failure;
-use crate::output::json::SCHEMA;
 use crate::output::number;
 use crate::output::table::{Side, Table};
 use crate::plan::Source;
@@ -28,7 +27,6 @@ pub struct MixedTable {
 /// `hbpca info TABLE --json` where the table is no matrix.
 #[derive(Serialize)]
 pub struct TableObject<'a> {
-    schema: u32,
     n: usize,
     table: Vec<ColumnObject<'a>>,
     suggestion: Option<String>,
@@ -114,12 +112,7 @@ impl MixedTable {
                 distinct,
             }
         });
-        TableObject {
-            schema: SCHEMA,
-            n: self.survey.n_rows,
-            table: table.collect(),
-            suggestion: self.suggestion(),
-        }
+        TableObject { n: self.survey.n_rows, table: table.collect(), suggestion: self.suggestion() }
     }
 
     /// A command that fits the columns of numbers, with a class beside them where there is one.

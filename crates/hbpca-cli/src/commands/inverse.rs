@@ -4,6 +4,7 @@ use hbpca::{Dense, Error, Matrix};
 
 use crate::args::InverseArgs;
 use crate::exit::{Exit, Failure};
+use crate::output::json::{self, TableObject};
 use crate::output::say::Verbosity;
 use crate::plan::{self, Files, Source, TableOutput};
 
@@ -12,6 +13,7 @@ pub fn run(args: &InverseArgs) -> Result<Exit, Failure> {
     plan::use_threads(&args.threads, (&args.verbosity).into())?;
     let read = Files::default().reads("the model", [&args.model]).reads("scores", &args.scores.data);
     read.writes("--output", [&args.output]).check()?;
+    plan::refuse_two_on_standard_output(&args.output, args.json.json)?;
     let model = plan::open_model(&args.model)?.model;
     let mut source = Source::find(&args.scores)?;
     source.for_scores(model.n_components());
@@ -26,7 +28,17 @@ pub fn run(args: &InverseArgs) -> Result<Exit, Failure> {
     let rows = Dense::new(rows, scores.n_rows(), d).map_err(refused)?;
     let numbered = || (0..d).map(|j| format!("column_{j}")).collect();
     let names = model.feature_names().map_or_else(numbered, <[String]>::to_vec);
+    let object = TableObject {
+        n: scores.n_rows(),
+        d,
+        from: loaded.data.format.to_string(),
+        format: output.format().to_string(),
+        output: args.output.clone(),
+    };
     output.write(&rows.into(), names, loaded.data.labels, Vec::new())?;
+    if args.json.json {
+        json::print(&object)?;
+    }
     Ok(Exit::Success)
 }
 

@@ -34,7 +34,6 @@ struct Row {
 
 #[derive(Serialize)]
 struct Object<'a> {
-    schema: u32,
     n: usize,
     d: usize,
     nnz: Option<usize>,
@@ -69,8 +68,8 @@ pub fn run(args: &PlanArgs) -> Result<Exit, Failure> {
     let rows: Vec<Row> = forecasts.iter().map(|forecast| row(forecast, allowed)).collect();
     if args.json {
         let Network { latency, bandwidth } = network;
-        let (schema, k, ranks) = (json::SCHEMA, args.k, args.ranks);
-        json::print(&Object { schema, n, d, nnz: entries, k, ranks, latency, bandwidth, solvers: &rows })?;
+        let (k, ranks) = (args.k, args.ranks);
+        json::print(&Object { n, d, nnz: entries, k, ranks, latency, bandwidth, solvers: &rows })?;
     } else {
         output::print(&report(&name, extent, args, &rows))?;
     }

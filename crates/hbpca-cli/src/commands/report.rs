@@ -2,6 +2,7 @@
 
 use crate::args::ReportArgs;
 use crate::exit::{Exit, Failure};
+use crate::output::json::{self, PageObject};
 use crate::output::model_page::ModelPage;
 use crate::output::say::{self, Verbosity};
 use crate::plan::{self, Files, Source};
@@ -20,7 +21,9 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let data = loaded.as_ref().map(|loaded| (loaded.name.as_str(), &loaded.data));
     let model = args.model.display().to_string();
     page.write(&stored, Some(model), data, args.data.label_column.as_deref())?;
-    if verbosity > Verbosity::Quiet {
+    if args.json.json {
+        json::print(&PageObject { output: &args.output })?;
+    } else if verbosity > Verbosity::Quiet {
         say::line(&format!("wrote {}", args.output.display()));
     }
     Ok(Exit::Success)

@@ -4,6 +4,7 @@ use hbpca_io::{ColumnRef, Data, Format, HeaderLine, ReadOptions, WriteOptions, r
 
 use crate::args::SampleArgs;
 use crate::exit::{Exit, Failure};
+use crate::output::json::{self, TableObject};
 use crate::output::say;
 use crate::plan;
 
@@ -19,7 +20,7 @@ pub fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         return Err(Failure::Usage(format!("there is no sample `{name}`: there is digits.csv")));
     }
     let path = args.output.clone().unwrap_or_else(|| "digits.csv".into());
-    plan::known_format(&path)?;
+    let format = plan::known_format(&path)?;
     if path.exists() {
         return Err(Failure::Usage(format!(
             "{} is there already: name another file with -o",
@@ -35,6 +36,16 @@ pub fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         ..WriteOptions::default()
     };
     write(&path, &data.matrix, &options)?;
+    if args.json.json {
+        json::print(&TableObject {
+            n: data.matrix.n_rows(),
+            d: data.matrix.n_cols(),
+            from: "sample".into(),
+            format: format.to_string(),
+            output: path,
+        })?;
+        return Ok(Exit::Success);
+    }
     say::line(&format!(
         "wrote {0}: 1,797 handwritten digits of 8 × 8 pixels and, in the column `digit`, what they are; try: hbpca fit {0} \
          --label-column digit -k 10 --report report.html",

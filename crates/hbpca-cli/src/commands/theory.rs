@@ -36,7 +36,7 @@ pub fn run(args: &TheoryArgs) -> Result<Exit, Failure> {
     let refused = |error: hbpca::Error| Failure::Usage(error.to_string());
     let problem = Problem::new(args.lambda1, args.lambda2, args.variance, args.epoch).map_err(refused)?;
     let rows = rows(&problem, &args.eta).map_err(refused)?;
-    if args.json {
+    if args.json.json {
         let (lambda1, lambda2) = (problem.lambda1(), problem.lambda2());
         let (variance, epoch) = (problem.variance(), problem.epoch());
         json::print(&Object { lambda1, lambda2, variance, epoch, methods: &rows })?;

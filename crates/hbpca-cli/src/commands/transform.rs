@@ -6,6 +6,7 @@ use hbpca_io::score_names;
 use super::genotypes;
 use crate::args::TransformArgs;
 use crate::exit::{Exit, Failure};
+use crate::output::json::{self, TableObject};
 use crate::output::say::Verbosity;
 use crate::plan::{self, Files, Source, TableOutput};
 
@@ -14,6 +15,7 @@ pub fn run(args: &TransformArgs) -> Result<Exit, Failure> {
     plan::use_threads(&args.threads, (&args.verbosity).into())?;
     let read = Files::default().reads("the model", [&args.model]).reads("data", &args.data.data);
     read.writes("--output", [&args.output]).check()?;
+    plan::refuse_two_on_standard_output(&args.output, args.json.json)?;
     let stored = plan::open_model(&args.model)?;
     let (model, reading) = (&stored.model, &stored.origin.reading);
     let missing = args.missing.unwrap_or(reading.missing);
@@ -41,6 +43,16 @@ pub fn run(args: &TransformArgs) -> Result<Exit, Failure> {
     let k = model.n_components();
     // Scores of rows that were dropped are missing.
     let scores = Dense::deferring_finite_check(scores.into(), matrix.n_rows(), k).map_err(refused)?;
+    let object = TableObject {
+        n: matrix.n_rows(),
+        d: k,
+        from: loaded.data.format.to_string(),
+        format: output.format().to_string(),
+        output: args.output.clone(),
+    };
     output.write(&scores.into(), score_names(k), loaded.data.labels, loaded.data.kept)?;
+    if args.json.json {
+        json::print(&object)?;
+    }
     Ok(Exit::Success)
 }

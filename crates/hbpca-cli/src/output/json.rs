@@ -2,6 +2,8 @@
 //!
 //! JSON has no infinity: a number that is not finite is printed as `null`.
 
+use std::path::{Path, PathBuf};
+
 use hbpca::missing::MissingReport;
 use hbpca::{Certificate, Fit, Limits, Outcome, Record, StreamPlan};
 use hbpca_io::ReadError;
@@ -10,12 +12,21 @@ use serde::Serialize;
 use crate::exit::{Exit, Failure};
 
 /// The version of the objects' keys and their meaning: in 2 residuals are relative to the eigenvalue of their own component.
-pub const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 2;
+/// Records of a history that are printed: `--trace` has all.
+const MOST_RECORDS: usize = 1000;
+
+/// Every object says first which version it is of.
+#[derive(Serialize)]
+struct Versioned<'a, T> {
+    schema: u32,
+    #[serde(flatten)]
+    object: &'a T,
+}
 
 /// `hbpca fit --json`.
 #[derive(Serialize)]
 pub struct FitObject<'a> {
-    schema: u32,
     n: usize,
     d: usize,
     k: usize,
@@ -45,7 +56,9 @@ pub struct FitObject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     missing: Option<MissingReport>,
     certificate: &'a Certificate,
-    history: &'a [Record],
+    /// How many records there are.
+    history_length: usize,
+    history: Vec<&'a Record>,
 }
 
 /// What a fit of rows on disk planned and read.
@@ -86,7 +99,6 @@ impl<'a> FitObject<'a> {
     ) -> Self {
         let (model, summary) = (&fit.model, fit.model.summary());
         Self {
-            schema: SCHEMA,
             n: summary.n,
             d: summary.d,
             k: model.n_components(),
@@ -114,15 +126,45 @@ impl<'a> FitObject<'a> {
             stream,
             missing: fit.missing,
             certificate: &fit.certificate,
-            history: &fit.history,
+            history_length: fit.history.len(),
+            history: thinned(&fit.history),
         }
     }
 }
 
-/// What every command with `--json` prints when it fails.
+/// At most [`MOST_RECORDS`] of them: the first, the last, and others at equal distances between.
+pub fn thinned(history: &[Record]) -> Vec<&Record> {
+    if history.len() <= MOST_RECORDS {
+        return history.iter().collect();
+    }
+    (0..MOST_RECORDS).map(|i| &history[i * (history.len() - 1) / (MOST_RECORDS - 1)]).collect()
+}
+
+/// A matrix that was written.
+#[derive(Serialize)]
+pub struct TableObject {
+    /// Rows.
+    pub n: usize,
+    /// Columns.
+    pub d: usize,
+    /// The format that was read.
+    pub from: String,
+    /// The format that was written.
+    pub format: String,
+    /// The file.
+    pub output: PathBuf,
+}
+
+/// A page that was written.
+#[derive(Serialize)]
+pub struct PageObject<'a> {
+    /// The file.
+    pub output: &'a Path,
+}
+
+/// What every command prints when it fails.
 #[derive(Serialize)]
 pub struct FailureObject {
-    schema: u32,
     error: ErrorObject,
     exit_code: u8,
 }
@@ -168,13 +210,14 @@ impl FailureObject {
             Failure::Output { .. } | Failure::NoRoom { .. } => "output",
         };
         let error = ErrorObject { kind, message: failure.to_string(), file, line, column };
-        Self { schema: SCHEMA, error, exit_code: failure.exit() as u8 }
+        Self { error, exit_code: failure.exit() as u8 }
     }
 }
 
 /// One line of JSON on standard output.
 pub fn print(object: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string(object).map_err(|error| Failure::output("standard output", error))?;
+    let text = serde_json::to_string(&Versioned { schema: SCHEMA, object })
+        .map_err(|error| Failure::output("standard output", error))?;
     super::print_as_it_is(&(escaped(&text) + "\n"))
 }
 
@@ -182,4 +225,30 @@ pub fn print(object: &impl Serialize) -> Result<(), Failure> {
 fn escaped(text: &str) -> String {
     let escape = |c: char| if c.is_control() { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
     if text.contains(char::is_control) { text.chars().map(escape).collect() } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_history_keeps_its_ends() {
+        let history = |length: u32| -> Vec<Record> {
+            let record = |i: u32| {
+                let mut record = Record::default();
+                record.passes = f64::from(i);
+                record
+            };
+            (0..length).map(record).collect()
+        };
+        let short = history(1000);
+        assert_eq!(thinned(&short).len(), 1000);
+        let long = history(123_457);
+        let kept: Vec<f64> = thinned(&long).iter().map(|record| record.passes).collect();
+        assert_eq!(
+            (kept.len(), kept.first().copied(), kept.last().copied()),
+            (1000, Some(0.0), Some(123_456.0))
+        );
+        assert!(kept.is_sorted_by(|a, b| a < b));
+    }
 }

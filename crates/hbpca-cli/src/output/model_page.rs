@@ -9,7 +9,7 @@ use hbpca_lab::fit_report::{DataSet, Subject, column_names, render};
 
 use super::number;
 use crate::exit::Failure;
-use crate::plan;
+use crate::{plan, typed};
 
 /// A page that was begun.
 pub struct ModelPage {
@@ -70,6 +70,6 @@ fn command() -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=,:%+@".contains(c);
     let quoted =
         |word: String| if !word.is_empty() && word.chars().all(plain) { word } else { format!("'{word}'") };
-    let words = std::env::args().skip(1).map(quoted);
+    let words = typed::words().map(quoted);
     std::iter::once("hbpca".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }

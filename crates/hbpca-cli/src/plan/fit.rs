@@ -1,8 +1,8 @@
 //! The plan of `hbpca fit`.
 
 use hbpca::missing::Missing;
-use hbpca::{Batch, FitConfig, Limits, MomentumChoice, PrecisionChoice, SolverKind, Tuning};
-use hbpca_io::{ByteSize, OutputFile, Place, Precision};
+use hbpca::{Batch, FitConfig, Limits, MomentumChoice, PrecisionChoice, RowChunks, SolverKind, Tuning};
+use hbpca_io::{ByteSize, OutputFile, Place, Precision, TemporaryFolder};
 
 use super::{
     CheckpointFiles, Files, RankSource, SolverFlags, Source, Streamed, Weights, create, open_model,
@@ -19,12 +19,16 @@ use crate::output::trace::Trace;
 pub struct FitPlan {
     /// The data.
     pub source: Source,
+    /// A copy of the data, where it is one.
+    pub copy: Option<TemporaryFolder>,
     /// The data where it stays on disk.
     pub streamed: Option<Streamed>,
     /// Where the weights of the rows come from.
     pub weights: Weights,
     /// The choices.
     pub config: FitConfig,
+    /// Whether they say how many components.
+    pub components: Components,
     /// The names of the columns of the model to start from.
     pub start_names: Option<Vec<String>>,
     /// Flags that only some solvers look at.
@@ -59,23 +63,60 @@ impl FitOutputs {
     }
 }
 
+/// Whether -k was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Components {
+    /// It was.
+    Asked,
+    /// It was not: as many as are useful.
+    Useful,
+}
+
+impl Components {
+    fn given(args: &FitArgs) -> Self {
+        if args.k.is_some() { Self::Asked } else { Self::Useful }
+    }
+
+    /// The choices for data of n rows and d columns.
+    pub fn of(self, config: FitConfig, n: usize, d: usize) -> FitConfig {
+        match self {
+            Self::Asked => config,
+            Self::Useful => config.with_useful_k(n, d),
+        }
+    }
+}
+
 impl FitPlan {
     /// Checks what was typed, finds the input, begins the outputs.
     pub fn new(args: &FitArgs) -> Result<Self, Failure> {
-        let (mut source, config, start_names) = begin(args)?;
+        let (mut source, mut config, start_names) = begin(args)?;
         let weights = Weights::from(&args.weights);
+        // A copy holds rows as they are, and nothing beside them.
+        let plain =
+            matches!(weights, Weights::None) && args.one_hot.is_none() && config.missing == Missing::Error;
+        let mut copy = None;
+        if let Some(ByteSize(memory)) = args.memory.filter(|_| plain && !source.is_genotypes()) {
+            (source, copy) = source.copied_if_large(memory, (&args.verbosity).into())?;
+        }
         weights.ask(&mut source);
         source.hold_missing(config.missing);
         if let Some(columns) = &args.one_hot {
             source.code(columns);
         }
-        let streamed = match source.place(&config, args.memory)? {
+        let components = Components::given(args);
+        let beside = |rows: &dyn RowChunks| {
+            components.of(config.clone(), rows.n_rows(), rows.n_cols()).memory_beside(rows)
+        };
+        let streamed = match source.place(args.memory, beside)? {
             Place::Memory => None,
             Place::Disk { rows, memory } => {
+                config = components.of(config, rows.n_rows(), rows.n_cols());
                 Some(Streamed::plan(rows, &weights, &config, memory, &source.name)?)
             }
         };
         Ok(Self {
+            copy,
+            components,
             source,
             streamed,
             weights,
@@ -140,6 +181,8 @@ pub struct RankFitPlan {
     pub source: RankSource,
     /// The choices.
     pub config: FitConfig,
+    /// Whether they say how many components.
+    pub components: Components,
     /// The names of the columns of the model to start from.
     pub start_names: Option<Vec<String>>,
     /// Flags that only some solvers look at.
@@ -158,6 +201,7 @@ impl RankFitPlan {
         let leads = rank == 0;
         Ok(Self {
             source: source.share((rank, size), &config, args.memory)?,
+            components: Components::given(args),
             solver_flags: SolverFlags::given(args),
             config,
             start_names,
@@ -203,8 +247,9 @@ pub fn refuse_huge_covariance(config: &FitConfig, d: usize) -> Result<(), Failur
 fn config(args: &FitArgs) -> Result<FitConfig, Failure> {
     let default = FitConfig::default();
     let (k, variance_share) = match args.k {
-        HowMany::Count(k) => (k, None),
-        HowMany::Share(share) => (default.k, Some(share)),
+        None => (default.k, None),
+        Some(HowMany::Count(k)) => (k, None),
+        Some(HowMany::Share(share)) => (default.k, Some(share)),
     };
     Ok(FitConfig {
         k,

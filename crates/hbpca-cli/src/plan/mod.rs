@@ -1,6 +1,7 @@
 //! What was typed, made sense of: parameters checked, inputs found, outputs begun — all before any work.
 
 mod checkpoints;
+mod copy;
 mod fit;
 mod missing;
 mod overlap;
@@ -12,13 +13,13 @@ mod table_output;
 mod weights;
 
 pub use checkpoints::CheckpointFiles;
-pub use fit::{FitOutputs, FitPlan, RankFitPlan, refuse_huge_covariance, storage};
+pub use fit::{Components, FitOutputs, FitPlan, RankFitPlan, refuse_huge_covariance, storage};
 pub use overlap::{Files, refuse_misleading_name};
 pub use solver_flags::SolverFlags;
 pub use source::{Loaded, OwnRows, RankSource, Source, kind};
 pub use start::start_in_order;
 pub use streamed::Streamed;
-pub use table_output::{TableOutput, known_format};
+pub use table_output::{TableOutput, known_format, refuse_two_on_standard_output};
 pub use weights::Weights;
 
 use std::num::NonZero;

@@ -21,12 +21,12 @@ use crate::output::say::{self, Verbosity};
 pub struct Source {
     /// What messages call it.
     pub name: String,
-    input: Input,
-    options: ReadOptions,
+    pub(super) input: Input,
+    pub(super) options: ReadOptions,
     /// The file, where it holds genotypes.
-    bed: Option<PathBuf>,
+    pub(super) bed: Option<PathBuf>,
     /// Whether the columns are those of a model without names.
-    for_unnamed_model: bool,
+    pub(super) for_unnamed_model: bool,
 }
 
 /// What one of several ranks reads.
@@ -91,6 +91,14 @@ impl Held {
         match self {
             Self::Memory(matrix) => (matrix.is_sparse(), matrix.nnz(), "in memory"),
             Self::Disk { rows, .. } => (rows.is_sparse(), rows.nnz(), "on disk"),
+        }
+    }
+
+    /// Rows and columns.
+    pub fn shape(&self) -> (usize, usize) {
+        match self {
+            Self::Memory(matrix) => (matrix.n_rows(), matrix.n_cols()),
+            Self::Disk { rows, .. } => (rows.n_rows(), rows.n_cols()),
         }
     }
 
@@ -214,9 +222,13 @@ impl Source {
         (self.input, self.options)
     }
 
-    /// Whether the data is read into memory or stays on disk.
-    pub fn place(&self, config: &FitConfig, memory: Option<ByteSize>) -> Result<Place, Failure> {
-        Ok(hbpca_io::place(&self.input, &self.options, memory, |rows| config.memory_beside(rows))?)
+    /// Whether the data is read into memory or stays on disk; `beside` are the bytes that a fit takes besides.
+    pub fn place(
+        &self,
+        memory: Option<ByteSize>,
+        beside: impl Fn(&dyn RowChunks) -> u64,
+    ) -> Result<Place, Failure> {
+        Ok(hbpca_io::place(&self.input, &self.options, memory, beside)?)
     }
 
     /// Whether the data can be read in chunks; headers alone are read.

@@ -24,7 +24,21 @@ enum Destination {
     StandardOutput,
 }
 
+/// Refuses a table and an object that would both go to standard output.
+pub fn refuse_two_on_standard_output(path: &Path, json: bool) -> Result<(), Failure> {
+    if json && path == Path::new("-") {
+        let text = "-o - and --json both write to standard output: name a file, or leave --json out";
+        return Err(Failure::Usage(text.into()));
+    }
+    Ok(())
+}
+
 impl TableOutput {
+    /// The format that is written.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
     /// Refuses names that show no format, and begins the file. `-` is standard output, whose format must be given.
     pub fn begin(path: &Path, format: Option<Format>) -> Result<Self, Failure> {
         if path != Path::new("-") {

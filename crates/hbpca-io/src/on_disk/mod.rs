@@ -24,7 +24,7 @@ use crate::{ChunkFolder, Format, Input, Precision, ReadError, ReadOptions};
 
 use csr::CsrOnDisk;
 use npy::NpyOnDisk;
-pub use place::{Place, place};
+pub use place::{Place, may_outgrow, place};
 pub use row_range::RowRange;
 
 /// Rows on disk.

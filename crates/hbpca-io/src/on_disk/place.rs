@@ -1,9 +1,12 @@
 //! Whether data is read into memory or left on disk.
 
+use std::sync::Arc;
+
 use hbpca::RowChunks;
 
 use super::{OnDisk, Storage, on_disk};
-use crate::{ByteSize, Input, ReadError, ReadOptions, machine_memory};
+use crate::input::Part;
+use crate::{ByteSize, Format, Input, ReadError, ReadOptions, machine_memory};
 
 /// Where the rows are while they are worked on.
 pub enum Place {
@@ -20,10 +23,32 @@ pub enum Place {
 
 /// Half of what there is; the rest is for the page cache, which makes reading fast, and for others.
 const DEFAULT_SHARE: u64 = 2;
+/// What compressed numbers grow by, where little more than chance decides.
+const COMPRESSED: u64 = 100;
 /// Dense data passes through buffers while it is read.
 const READING_DENSE: f64 = 1.25;
 /// Compressed rows are decoded into a second copy, array by array.
 const READING_SPARSE: f64 = 2.0;
+
+/// Whether data that is read as a whole may take more than `memory` bytes when it is decoded, and can be written in chunks row by row: numbers grow up to
+/// eightfold, and what is compressed by far more.
+pub fn may_outgrow(input: &Input, options: &ReadOptions, memory: u64) -> Result<bool, ReadError> {
+    let Storage::Whole { least_memory: Some(bytes), .. } = on_disk(input, options)? else { return Ok(false) };
+    let mut growth = 0;
+    for path in input.files()?.unwrap_or_default().into_iter().filter(|path| path.is_file()) {
+        let opened = Part::Path(path).open(options, &Arc::default())?;
+        growth = growth.max(
+            match opened.format {
+                // A digit and a comma become a number of eight bytes; pixels of one byte, numbers of four.
+                Format::Csv | Format::Tsv | Format::Libsvm | Format::Idx => 4,
+                Format::Npy => 8,
+                Format::Parquet => COMPRESSED,
+                _ => return Ok(false),
+            } * if opened.plain.is_some() { 1 } else { COMPRESSED },
+        );
+    }
+    Ok(bytes.saturating_mul(growth) > memory)
+}
 
 /// Decides by what the data and the work `beside` it need and what they may take: `memory`, or half of what the machine or its
 /// control group has. Data that neither fits nor can be read in chunks is refused.

@@ -16,8 +16,8 @@ enum Command {
 
 fn run(words: &[&str]) -> Result<String, LabError> {
     match Command::try_parse_from(std::iter::once(&"hbpca").chain(words)).unwrap() {
-        Command::Compare(args) => args.run(),
-        Command::Plot(args) => args.run().map(|()| String::new()),
+        Command::Compare(args) => args.run(words.join(" ")).map(|compared| compared.to_string()),
+        Command::Plot(args) => args.run().map(|_| String::new()),
     }
 }
 

@@ -39,6 +39,7 @@ fn plan(folder: &Path, out: &str, quick: bool) -> Plan {
         out: folder.join(out),
         quick,
         experiment: Some(folder.join("tiny.toml")),
+        command: "hbpca reproduce".into(),
     }
 }
 
@@ -46,7 +47,7 @@ fn reproduce(plan: &Plan) -> String {
     let progress = Progress::quiet();
     let results = plan.measure(&progress).unwrap();
     write_figures(&results, &plan.out).unwrap();
-    write_findings(&results, plan, &progress).unwrap()
+    write_findings(&results, plan, &progress).unwrap().to_string()
 }
 
 fn runs(out: &Path) -> Vec<PathBuf> {

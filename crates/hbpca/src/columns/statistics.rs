@@ -127,7 +127,7 @@ impl ColumnStatistics {
             let mut run = Self::empty(d);
             let (from, to) = (rows.start, rows.end);
             for start in (from..to).step_by(RUN) {
-                if cancel.is_abandoned() {
+                if cancel.breaks_off() {
                     return;
                 }
                 let rows = start..to.min(start + RUN);
@@ -148,7 +148,7 @@ impl ColumnStatistics {
                 *weight = 0.0;
                 columns.clear();
                 columns.resize(d, Entries::default());
-                if cancel.is_abandoned() {
+                if cancel.breaks_off() {
                     return;
                 }
                 for l in ordered::chunk(n, i, n_chunks) {

@@ -2,6 +2,8 @@
 
 mod run_state;
 mod stagnation;
+#[cfg(test)]
+mod tests;
 
 use std::ops::ControlFlow;
 
@@ -89,7 +91,8 @@ impl<'a> Driver<'a> {
         self
     }
 
-    /// Stops when `token` says so.
+    /// Stops when `token` says so. An operator that is [abandoned by](crate::operator::Covariance::abandoned_by) the same token is broken
+    /// off in the middle of a pass when the time is up.
     #[must_use]
     pub fn cancelled_by(mut self, token: &CancelToken) -> Self {
         self.cancel = token.clone();
@@ -128,17 +131,59 @@ impl<'a> Driver<'a> {
             None => RunState::default(),
             Some(paused) => restore(paused, solver, &mut operator)?,
         };
-        let mut stop = self.tell_start(solver, operator.shape(), resumed.then_some(&state.history[..]));
+        solver.cancelled_by(&self.cancel);
+        let stop = self.tell_start(solver, operator.shape(), resumed.then_some(&state.history[..]));
+        let ended = self.iterate(solver, &mut operator, &mut state, &clock, stop, resumed);
+        self.cancel.lift_time_limit();
+        let (outcome, vectors, certificate) = match (ended, state.kept.take()) {
+            // What was begun is thrown away.
+            (Err(Error::OutOfTime), Some((vectors, certificate))) => {
+                (Outcome::Budget, Some(vectors), certificate)
+            }
+            (ended, _) => {
+                let (outcome, certificate) = ended?;
+                let last = if let Some(certificate) = certificate {
+                    certificate
+                } else {
+                    solver.form_pairs(&mut operator)?;
+                    certify(solver, &operator)
+                };
+                (outcome, None, last)
+            }
+        };
+        self.tell(&Event::Finished { outcome });
+        let better = outcome == Outcome::Converged || state.is_better(&certificate);
+        let RunState { history, best, .. } = state;
+        // Vectors are long: those of the solver are taken, not copied.
+        let (vectors, certificate) = best
+            .filter(|_| !better)
+            .unwrap_or_else(|| (vectors.unwrap_or_else(|| solver.take_vectors()), certificate));
+        let (read, passes) = (operator.read(), operator.passes());
+        let certificate = certificate.judged(self.limits.tol, outcome == Outcome::Stagnated);
+        Ok(Report { outcome, vectors, certificate, history, read, passes, seconds: clock.seconds() })
+    }
+
+    /// Looks and steps until a limit is reached: how it ended, and the certificate of the last look where there is one.
+    fn iterate<O: CovarianceOperator>(
+        &mut self,
+        solver: &mut dyn Solver,
+        operator: &mut Counted<O>,
+        state: &mut RunState,
+        clock: &Stopwatch,
+        mut stop: bool,
+        resumed: bool,
+    ) -> Result<(Outcome, Option<Certificate>), Error> {
         // The look that a run resumes from is judged again, by limits that may be others, and not told again.
         let mut fresh = !resumed;
-        let (outcome, certificate) = loop {
+        loop {
             if fresh {
-                solver.look(&mut operator)?;
+                solver.look(operator)?;
                 self.cancel.go_on()?;
             }
-            let mut check = self.check_residuals(solver, &mut operator)?;
+            state.look_at(clock.seconds());
+            let mut check = self.check_residuals(solver, operator)?;
             if fresh {
-                let record = self.record(solver, &check, &operator, clock.seconds());
+                let record = self.record(solver, &check, operator, clock.seconds());
                 stop |= self.tell_look(solver, &record, check.certificate.as_ref());
                 state.history.push(record);
             }
@@ -151,8 +196,8 @@ impl<'a> Driver<'a> {
                 && (solver.is_final() || state.stagnation.is_reached(check.excess));
             // At the floor of the precision, or locked there, what is accepted has converged to rounding.
             let holds = enough || accepted && (at_floor || check.all_locked);
-            let leading = if holds { leading(&check, solver, &operator)? } else { Leading::Searched };
-            let spent = self.is_spent(&operator, solver, &state);
+            let leading = if holds { leading(&check, solver, operator)? } else { Leading::Searched };
+            let spent = self.is_spent(operator, solver, state);
             let end = if leading == Leading::Unchallenged {
                 Some(Outcome::Converged)
             } else if leading == Leading::Contradicted || at_floor && !holds {
@@ -167,9 +212,9 @@ impl<'a> Driver<'a> {
                 (state.best, state.stagnation) = (None, StagnationTest::default());
                 check.certificate = None;
             }
-            self.offer(solver, &mut operator, &mut state, clock.seconds(), end)?;
+            self.offer(solver, operator, state, clock.seconds(), end)?;
             if let Some(outcome) = end {
-                break (outcome, check.certificate);
+                return Ok((outcome, check.certificate));
             }
             if let Some(certificate) = check.certificate.filter(|seen| state.is_better(seen)) {
                 state.best = Some((solver.pairs().vectors.clone(), certificate));
@@ -177,24 +222,27 @@ impl<'a> Driver<'a> {
             if check.bound_will_fall {
                 state.stagnation = StagnationTest::default();
             }
-            solver.step(&mut operator)?;
+            if state.may_run_out_of_time(self.limits.max_seconds) {
+                self.keep(solver, operator, state, clock.seconds())?;
+                self.cancel.break_off_in(self.limits.max_seconds - clock.seconds());
+            }
+            solver.step(operator)?;
             fresh = true;
-        };
-        let last = if let Some(certificate) = certificate {
-            certificate
-        } else {
-            solver.form_pairs(&mut operator)?;
-            certify(solver, &operator)
-        };
-        self.tell(&Event::Finished { outcome });
-        let better = outcome == Outcome::Converged || state.is_better(&last);
-        let RunState { history, best, .. } = state;
-        // Vectors are long: those of the solver are taken, not copied.
-        let (vectors, certificate) =
-            best.filter(|_| !better).unwrap_or_else(|| (solver.take_vectors(), last));
-        let (read, passes) = (operator.read(), operator.passes());
-        let certificate = certificate.judged(self.limits.tol, outcome == Outcome::Stagnated);
-        Ok(Report { outcome, vectors, certificate, history, read, passes, seconds: clock.seconds() })
+        }
+    }
+
+    /// Keeps what the look just taken showed, for the time to run out before the next one.
+    fn keep<O: CovarianceOperator>(
+        &mut self,
+        solver: &mut dyn Solver,
+        operator: &mut Counted<O>,
+        state: &mut RunState,
+        seconds: f64,
+    ) -> Result<(), Error> {
+        solver.form_pairs(operator)?;
+        let certificate = certify(solver, operator);
+        state.kept = Some((solver.pairs().vectors.clone(), certificate));
+        self.offer(solver, operator, state, seconds, Some(Outcome::Budget))
     }
 
     /// Whether a certificate is all that was asked for.
@@ -469,22 +517,4 @@ pub(crate) fn squared_sine(w: &[f64], u: &[f64]) -> f64 {
     let along = crate::block::dot(w, u);
     let across: Vec<f64> = w.iter().zip(u).map(|(w, u)| w - along * u).collect();
     (crate::block::norm(&across) / crate::block::norm(w)).powi(2)
-}
-
-#[cfg(test)]
-#[allow(clippy::float_cmp, clippy::cast_possible_wrap, reason = "values that are exact by construction")]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn squared_sines_have_no_cancellation() {
-        let u = [0.6, 0.8];
-        for tiny in [1e-3, 1e-9, 1e-12] {
-            let w = [0.6 - 0.8 * tiny, 0.8 + 0.6 * tiny]; // u turned by arctan(tiny)
-            let want = tiny * tiny / (1.0 + tiny * tiny);
-            // The coordinates of w are rounded by ε/2 each.
-            assert!((squared_sine(&w, &u).sqrt() - want.sqrt()).abs() <= 4.0 * f64::EPSILON);
-        }
-        assert_eq!(squared_sine(&[-3.0, 0.0], &[1.0, 0.0]), 0.0);
-    }
 }

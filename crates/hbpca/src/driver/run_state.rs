@@ -11,9 +11,25 @@ pub(super) struct RunState {
     /// The iterate with the smallest residual so far.
     pub(super) best: Option<(Block, Certificate)>,
     pub(super) stagnation: StagnationTest,
+    /// The iterate that a run returns whose time is up in the middle of what follows.
+    pub(super) kept: Option<(Block, Certificate)>,
+    /// The longest time from look to look, in seconds, and when the last one was.
+    pub(super) longest: f64,
+    pub(super) looked_at: f64,
 }
 
 impl RunState {
+    /// Takes note of when a look was made.
+    pub(super) fn look_at(&mut self, seconds: f64) {
+        self.longest = self.longest.max(seconds - self.looked_at);
+        self.looked_at = seconds;
+    }
+
+    /// Whether what follows a look may not be over in time: steps take up to twice as long as the longest so far.
+    pub(super) fn may_run_out_of_time(&self, max_seconds: f64) -> bool {
+        max_seconds.is_finite() && self.looked_at + 2.0 * self.longest >= max_seconds
+    }
+
     /// Whether a certificate is the best so far: by residuals, of which the bounds on rounding say nothing.
     pub(super) fn is_better(&self, certificate: &Certificate) -> bool {
         self.best.as_ref().is_none_or(|(_, best)| certificate.worst_measured() <= best.worst_measured())

@@ -4,7 +4,7 @@ use faer::MatRef;
 
 use super::{BlockQr, TallBasis};
 use crate::rounding::SINGLE;
-use crate::{Archive, Block, Error};
+use crate::{Archive, Block, CancelToken, Error};
 
 /// A basis in f32, half the memory and half the time, or in f64.
 #[derive(Clone, Debug)]
@@ -73,8 +73,9 @@ impl BasisStorage {
         unit: f64,
         outside: usize,
         x: &mut Block,
+        cancel: &CancelToken,
     ) -> Result<BlockQr, Error> {
-        either!(self, vectors => vectors.orthogonalize(z, unit, outside, x))
+        either!(self, vectors => vectors.orthogonalize(z, unit, outside, x, cancel))
     }
 
     /// All vectors, one after another.

@@ -7,7 +7,7 @@ use faer::Mat;
 use super::orthonormal::{GramPrecision, ROUNDS, Svqb, norms};
 use super::tall_basis::{Products, TallBasis};
 use crate::kernels::Arithmetic;
-use crate::{Block, Error};
+use crate::{Block, CancelToken, Error};
 
 /// Z = QH + XR, [Q, X] orthonormal.
 #[derive(Debug)]
@@ -27,19 +27,22 @@ impl<A: Arithmetic> TallBasis<A> {
     /// in: X has no more columns than there is room beside them.
     ///
     /// Z is projected; its columns are brought to length 1 and made orthogonal by [`Svqb`], W = X·R with R known from these transforms. Overlaps
-    /// with Q are measured, and taken out where they are more than rounding: (W − QH)T = WT − Q(HT), in the same sweep.
+    /// with Q are measured, and taken out where they are more than rounding: (W − QH)T = WT − Q(HT), in the same sweep. `cancel` is
+    /// asked between two sweeps.
     pub(crate) fn orthogonalize(
         &mut self,
         z: &Block,
         unit: f64,
         outside: usize,
         x: &mut Block,
+        cancel: &CancelToken,
     ) -> Result<BlockQr, Error> {
         let unit = if unit.is_normal() { 2.0_f64.powi(unit.log2() as i32) } else { 1.0 };
         let (a, p) = (self.len(), z.p());
         let (room, precision) = (z.d().saturating_sub(a + outside), precision_of::<A>());
         let Products { overlap: mut h, gram } = self.begin(z, unit);
         let mut lengths = norms(&gram);
+        cancel.go_on()?;
         let mut seen = self.project(p, &h);
         if seen.largest_overlap() > VISIBLE {
             h.add_assign(&seen.overlap);
@@ -48,6 +51,7 @@ impl<A: Arithmetic> TallBasis<A> {
         let mut r = Mat::<f64>::identity(p, p);
         let mut taken_out_before = f64::INFINITY;
         for round in 0..ROUNDS {
+            cancel.go_on()?;
             // Rotated columns descend in weight: where there is no room for all, the last ones go.
             let most = if round == 0 && room > 0 { p } else { room };
             let svqb = Svqb::new(&seen.gram, &lengths, most, precision)?;
@@ -115,7 +119,7 @@ mod tests {
         basis.append(q);
         let kept = basis.product(Mat::<f64>::identity(q.p(), q.p()).as_ref());
         let mut x = Block::zeros(d, 0);
-        let BlockQr { h, r } = basis.orthogonalize(z, unit, 0, &mut x).unwrap();
+        let BlockQr { h, r } = basis.orthogonalize(z, unit, 0, &mut x, &CancelToken::default()).unwrap();
         // Dots of d products in sixteen partial sums, and what they may leave.
         let rounding = roundoff * (16.0 + (d as f64 / 16.0).sqrt());
         assert!(loss(&x, &x, true) <= 4.0 * rounding, "{d}: {:e}", loss(&x, &x, true));

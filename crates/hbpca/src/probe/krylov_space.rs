@@ -21,7 +21,7 @@ use crate::linalg::{
 use crate::matrix::random_normal;
 use crate::operator::{CovarianceOperator, Products, RoundingBound};
 use crate::rounding::rounding_of_sum;
-use crate::{Block, Error};
+use crate::{Block, CancelToken, Error};
 
 /// W, Q, X and the recurrence, with its errors.
 pub(super) struct KrylovSpace {
@@ -103,7 +103,8 @@ impl KrylovSpace {
         }
         self.count_images(image, p);
         self.basis.append(&self.x);
-        let BlockQr { h, r } = self.basis.orthogonalize(&z, length, 0, &mut self.x)?;
+        let BlockQr { h, r } =
+            self.basis.orthogonalize(&z, length, 0, &mut self.x, &CancelToken::default())?;
         self.basis.add_product_to(&mut z, (-&h).as_ref());
         add_product(&mut z, &self.x, r.as_ref(), -1.0);
         self.errors.remainder += (z.norm() + self.rounding_of_products() * length).powi(2);

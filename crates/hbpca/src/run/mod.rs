@@ -113,6 +113,17 @@ impl Fit {
     }
 }
 
+/// Threads that this machine runs at once. More would take turns, and none is started beyond.
+pub fn most_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// Threads that are started at most. Builds for development start a few on any machine, so that tests of the same bits compare something.
+fn startable_threads() -> usize {
+    const IN_TESTS: usize = 8;
+    if cfg!(debug_assertions) { most_threads().max(IN_TESTS) } else { most_threads() }
+}
+
 /// A fit about to be made: the choices, and what belongs to this one alone.
 ///
 /// ```
@@ -258,11 +269,10 @@ impl FitConfig {
 
     /// As many threads as asked for, but at most `most`.
     fn thread_pool(&self, most: usize) -> Result<rayon::ThreadPool, Error> {
-        let all = || std::thread::available_parallelism().map_or(1, NonZero::get);
         let threads = match self.threads {
             0 if most == usize::MAX => 0,
-            0 => all().min(most),
-            asked => asked.min(most),
+            0 => most_threads().min(most),
+            asked => asked.min(most).min(startable_threads()),
         };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         pool.map_err(|error| Error::Numerical(format!("{threads} threads could not be started: {error}")))
@@ -297,7 +307,7 @@ impl<'a> Run<'a> {
 
     /// Stops when `token` says so, in the middle of a pass if it is abandoned.
     pub fn cancelled_by(mut self, token: &CancelToken) -> Self {
-        self.cancel = token.clone();
+        self.cancel = token.with_own_time();
         self
     }
 
@@ -564,7 +574,8 @@ fn find_step_size(
 /// With a share of variance asked for and not yet reached: how many components to ask for next.
 fn more_components(run: &FitConfig, report: &Report, total_variance: f64, most: usize) -> Option<usize> {
     let share = run.variance_share?;
-    let spent = report.passes + 1.0 > run.limits.max_passes || report.outcome == Outcome::Interrupted;
+    let stopped = matches!(report.outcome, Outcome::Interrupted | Outcome::Budget);
+    let spent = report.passes + 1.0 > run.limits.max_passes || stopped;
     let explained = components_of_share(&report.certificate.eigenvalues, share, total_variance).is_some();
     let enough = explained || run.k == most || spent;
     (!enough).then(|| (2 * run.k.max(4)).min(most))

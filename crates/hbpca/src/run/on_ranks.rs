@@ -92,7 +92,9 @@ impl<'a> Run<'a> {
         let pivot = world.pivot(pivot.unwrap_or_default(), ranks)?;
         let fingerprints = checkpoints.save.is_some() || checkpoints.resume.is_some();
         let (plan, begin) = world.begin(config, &mut rows, fingerprints, ranks)?;
-        let of = Preparing { weights, narrowed, config, cancel: &cancel, rank: ranks.rank() };
+        // Ranks break a product off together or not at all: the time limit is rank 0's, between products.
+        let together = cancel.with_own_time();
+        let of = Preparing { weights, narrowed, config, cancel: &together, rank: ranks.rank() };
         let prepared = of.shard(rows, &world, &begin);
         let (prepared, fingerprint) = World::agree(prepared, ranks)?;
         let Prepared { shard, pool, .. } = prepared;

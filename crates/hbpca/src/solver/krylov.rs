@@ -37,7 +37,7 @@ use crate::certificate::Next;
 use crate::linalg::{TallBasis, beside, orthonormal_complement, random_complement};
 use crate::operator::{CovarianceOperator, Precision, Products, RowGram};
 use crate::rounding::RoundingBound;
-use crate::{Archive, Block, Error};
+use crate::{Archive, Block, CancelToken, Error};
 
 /// Residuals below this, relative to θ₁, may be all that single precision has.
 const SINGLE_FLOOR: f64 = 8.0 * f32::EPSILON as f64;
@@ -81,6 +81,7 @@ pub struct Krylov {
     given: bool,
     /// Random directions at the start.
     filled: usize,
+    cancel: CancelToken,
 }
 
 impl Krylov {
@@ -126,6 +127,7 @@ impl Krylov {
             stalled: 0,
             given,
             filled,
+            cancel: CancelToken::default(),
         })
     }
 
@@ -259,7 +261,7 @@ impl Krylov {
 
     /// Widens the block by random directions and gives them as many looks as the first ones had.
     fn begin_search(&mut self) -> Result<bool, Error> {
-        self.basis.complete()?;
+        self.basis.complete(&self.cancel)?;
         let d = self.basis.x.d();
         let block = (self.k + 1).max(self.basis.x.p() + 1).min(d);
         self.sizes = KrylovSizes { block, memory: self.sizes.memory.max(self.k + 2 * block).min(d) };
@@ -285,7 +287,7 @@ impl Krylov {
             self.reserve_memory();
         }
         let (unit, seed) = (operator.total_variance(), self.seed ^ (self.steps + 1));
-        self.basis.expand(&self.z, rounding, unit, self.sizes.block, seed) // 5, 6, 7
+        self.basis.expand(&self.z, rounding, unit, self.sizes.block, seed, &self.cancel) // 5, 6, 7
     }
 
     /// Z ← CX or GX. Returns a bound on its rounding.
@@ -418,7 +420,7 @@ impl Solver for Krylov {
         }
         if std::mem::take(&mut self.given) {
             self.search_ends = self.looks_from_random();
-            self.basis.complete()?;
+            self.basis.complete(&self.cancel)?;
             if self.is_searching() {
                 return Ok(true);
             }
@@ -430,9 +432,14 @@ impl Solver for Krylov {
         if self.is_searching() { Ok(true) } else { self.begin_search() }
     }
 
+    fn cancelled_by(&mut self, token: &CancelToken) {
+        self.cancel = token.clone();
+    }
+
     fn step(&mut self, _operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         self.steps += 1;
-        self.basis.complete()?; // 10
+        self.basis.complete(&self.cancel)?; // 10
+        self.cancel.go_on()?;
         // 12
         if self.basis.len() + self.basis.x.p() > self.sizes.memory && self.basis.x.p() > 0 {
             self.basis.compress((self.k + self.sizes.block).max(self.sizes.memory / 2));

@@ -21,7 +21,7 @@ use crate::linalg::{
     random_complement, residual_norms, rotate_block, rounding_of_gram, small_eigen,
 };
 use crate::rounding::{RoundingBound, rounding_of_sum};
-use crate::{Archive, Block, Error};
+use crate::{Archive, Block, CancelToken, Error};
 
 /// Q, H, X and B.
 #[derive(Clone, Debug)]
@@ -135,10 +135,11 @@ impl Lanczos {
         unit: f64,
         width: usize,
         seed: u64,
+        cancel: &CancelToken,
     ) -> Result<(), Error> {
         let (a, p) = (self.len(), self.x.p());
         self.q.append(&self.x);
-        let BlockQr { h, r } = self.q.orthogonalize(z, unit, self.outside.len(), &mut self.x)?;
+        let BlockQr { h, r } = self.q.orthogonalize(z, unit, self.outside.len(), &mut self.x, cancel)?;
         self.h = Mat::from_fn(a + p, a + p, |i, j| match (i < a, j < a) {
             (true, true) => self.h[(i, j)],
             (_, false) if i < a => h[(i, j - a)],
@@ -312,13 +313,13 @@ impl Lanczos {
     }
 
     /// Finds the X and B that go with recomputed images.
-    pub(super) fn complete(&mut self) -> Result<(), Error> {
+    pub(super) fn complete(&mut self, cancel: &CancelToken) -> Result<(), Error> {
         let Some(recomputed) = self.recomputed.take() else { return Ok(()) };
         let [w, image] = recomputed.together();
         self.q = BasisStorage::with_room(w.d(), self.most.max(2 * w.p()), false);
         self.q.append(&w);
         let BlockQr { h, r } =
-            self.q.orthogonalize(&image, self.largest(), self.outside.len(), &mut self.x)?;
+            self.q.orthogonalize(&image, self.largest(), self.outside.len(), &mut self.x, cancel)?;
         self.h = Mat::from_fn(w.p(), w.p(), |i, j| 0.5 * (h[(i, j)] + h[(j, i)]));
         self.b = r;
         self.solve()

@@ -17,7 +17,7 @@ use super::{Pairs, ResidualEstimate, Solver, StepParameters};
 use crate::certificate::{LockRule, Locked, Next, Prospect, rest_of, ritz_values};
 use crate::linalg::{TallBasis, beside, gram, product, residual_norms, small_eigen};
 use crate::operator::{CovarianceOperator, Projected, project_out};
-use crate::{Archive, Block, Error, Limits};
+use crate::{Archive, Block, CancelToken, Error, Limits};
 use faer::Mat;
 
 /// Makes a solver for what is left.
@@ -52,6 +52,7 @@ pub(crate) struct Locking {
     prospect: Prospect,
     /// L beside the solver's vectors, and images.
     formed: Option<(Block, Block)>,
+    cancel: CancelToken,
 }
 
 impl Locking {
@@ -71,6 +72,7 @@ impl Locking {
             proved: None,
             prospect: Prospect::Nothing,
             formed: None,
+            cancel: CancelToken::default(),
         }
     }
 
@@ -135,6 +137,7 @@ impl Locking {
         self.know_locked();
         let start = (start.p() > 0).then_some(&start);
         self.inner = (self.rebuild)(Rest { k: self.k - self.count(), start, locked: &self.vectors })?; // 4
+        self.inner.cancelled_by(&self.cancel);
         Ok(())
     }
 
@@ -246,6 +249,11 @@ impl Solver for Locking {
         self.inner.search()
     }
 
+    fn cancelled_by(&mut self, token: &CancelToken) {
+        self.cancel = token.clone();
+        self.inner.cancelled_by(token);
+    }
+
     fn step(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         if let Prospect::Now(m) = self.prospect {
             return self.lock(m); // 2
@@ -306,6 +314,7 @@ impl Locking {
             self.locked = ends.iter().zip(&errors).map(group).collect();
             self.know_locked();
             self.inner = (self.rebuild)(Rest { k: self.k - count, start: None, locked: &self.vectors })?;
+            self.inner.cancelled_by(&self.cancel);
         }
         Ok(())
     }

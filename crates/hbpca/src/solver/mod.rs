@@ -40,7 +40,7 @@ pub use crate::certificate::Pairs;
 pub use crate::policy::{AdaptiveMomentum, FixedMomentum, Momentum, OracleMomentum, SecondEigenvalue, Start};
 
 use crate::operator::CovarianceOperator;
-use crate::{Archive, Block, Error};
+use crate::{Archive, Block, CancelToken, Error};
 
 /// What a solver knows of its pairs before it forms them.
 #[derive(Clone, Debug, PartialEq)]
@@ -133,6 +133,9 @@ pub trait Solver {
     fn search(&mut self) -> Result<bool, Error> {
         Ok(false)
     }
+
+    /// Breaks vector work that takes long off when `token` says so, between two sweeps over it.
+    fn cancelled_by(&mut self, _token: &CancelToken) {}
 
     /// Moves to the next iterate.
     fn step(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error>;

@@ -163,7 +163,7 @@ pub(super) fn form(operator: &Prepared<'_>, n_columns: usize, speed: f64, c: &mu
             triangle.clear();
             let chunk = ordered::chunk(n, i, n_chunks);
             for start in chunk.clone().step_by(ROWS_AT_ONCE) {
-                if operator.cancel.is_abandoned() {
+                if operator.cancel.breaks_off() {
                     return; // C is never handed out then
                 }
                 add(operator, start..chunk.end.min(start + ROWS_AT_ONCE), &b, triangle);

@@ -269,7 +269,7 @@ fn sum_triangles<T: Stored, A: crate::kernels::Arithmetic>(
             let mut together = Vec::new();
             let step = if nonzero.is_some() { ROWS_TOGETHER } else { ROWS_PER_CHUNK };
             for start in rows.clone().step_by(step) {
-                if operator.cancel.is_abandoned() {
+                if operator.cancel.breaks_off() {
                     return; // C is never handed out then
                 }
                 let rows = start..rows.end.min(start + step);
@@ -337,7 +337,7 @@ impl Worker {
         let d = operator.dim();
         self.sum.fill(0.0);
         for start in chunk.clone().step_by(ROWS) {
-            if operator.cancel.is_abandoned() {
+            if operator.cancel.breaks_off() {
                 return; // C is never handed out then
             }
             let count = ROWS.min(chunk.end - start);

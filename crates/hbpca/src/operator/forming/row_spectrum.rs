@@ -80,7 +80,7 @@ fn gram<T: Real>(rows: &Prepared<'_>, x: &Dense<'_, T>) -> Vec<f64> {
             sum.fill(0.0);
             let chunk = ordered::chunk(d, i, n_chunks);
             for start in chunk.clone().step_by(PANEL) {
-                if rows.cancel.is_abandoned() {
+                if rows.cancel.breaks_off() {
                     return; // G is never handed out then
                 }
                 let columns = start..chunk.end.min(start + PANEL);

@@ -261,7 +261,7 @@ impl Prepared<'_> {
         let Scratch { t_sum, workers, .. } = scratch;
         let workers = &mut workers[..n_workers];
         let work = |i: usize, worker: &mut Worker, into: Option<&mut [f64]>| {
-            if self.cancel.is_abandoned() {
+            if self.cancel.breaks_off() {
                 return; // what is merged instead is never handed out
             }
             let rows = match rows {

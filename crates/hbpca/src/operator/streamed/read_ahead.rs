@@ -71,7 +71,7 @@ impl<'s> Reader<'s> {
         let result = thread::scope(|scope| {
             let reading = scope.spawn(move || {
                 for i in 0..n_chunks {
-                    if cancel.is_abandoned() {
+                    if cancel.breaks_off() {
                         break;
                     }
                     let chunk = match what {
@@ -100,7 +100,9 @@ impl<'s> Reader<'s> {
             });
             let result = (|| {
                 for _ in 0..n_chunks {
-                    let Ok(chunk) = ready.recv() else { return Err(Error::Abandoned) };
+                    let Ok(chunk) = ready.recv() else {
+                        return Err(cancel.go_on().err().unwrap_or(Error::Abandoned));
+                    };
                     let (first, hash, rows): (usize, Option<(usize, u64)>, Matrix<'static>) = chunk?;
                     cancel.go_on()?;
                     if let Some((i, hash)) = hash {
