@@ -46,16 +46,13 @@ pub fn fit(
     let mut config = settings.config()?;
     let matrix;
     let names;
-    let (data, shape) = match on_disk(py, &rows, &config)? {
-        Some((rows, memory)) => {
-            let shape = (rows.n_rows(), rows.n_cols());
-            names = rows.column_names().map(<[String]>::to_vec);
-            (Data::OnDisk { rows, weights, memory }, shape)
-        }
-        None => {
-            (matrix, names) = rows.named_matrix(py, FiniteCheck::Later, config.missing)?;
-            (Data::InMemory { matrix: &matrix, weights }, (matrix.n_rows(), matrix.n_cols()))
-        }
+    let (data, shape) = if let Some((rows, memory)) = on_disk(py, &rows, &config)? {
+        let shape = (rows.n_rows(), rows.n_cols());
+        names = rows.column_names().map(<[String]>::to_vec);
+        (Data::OnDisk { rows, weights, memory }, shape)
+    } else {
+        (matrix, names) = rows.named_matrix(py, FiniteCheck::Later, config.missing)?;
+        (Data::InMemory { matrix: &matrix, weights }, (matrix.n_rows(), matrix.n_cols()))
     };
     let selection = ask(&mut config, n_components.as_ref(), settings.svd_solver(), shape)?;
     let snapshots = snapshots.then(|| Snapshots::new(&config, shape, selection));
