@@ -4,8 +4,8 @@
     python3 bench/distributed.py [--rows 200000] [--columns 400] [-k 10] [--mpiexec PATH] [--repeat 3]
 
 1. `mpiexec -n 2 hbpca --threads 1` against one process with two threads: the same cores, so that the ratio is what ranks cost.
-2. A Dask cluster of two worker processes: hbpca against dask-ml's PCA and `svd_compressed` on the same persisted array, with the
-   largest principal angle to an exact answer. Peers that cannot be imported are left out with a word.
+2. A Dask cluster of two worker processes: hbpca against dask-ml's PCA and `svd_compressed` on the same persisted array, with
+   the largest principal angle to an exact answer. Peers that cannot be imported are left out with a word.
 
 Needs NumPy and the release binary; the second part runs in an environment with hbpca and Dask.
 """
@@ -17,6 +17,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -24,6 +25,8 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
+# This file has the name of a package that Dask imports.
+sys.path = [path for path in sys.path if Path(path or ".").resolve() != ROOT / "bench"]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 BINARY = TARGET / "release" / "hbpca"
 
@@ -65,7 +68,7 @@ def ranks(options: argparse.Namespace, X: np.ndarray, folder: Path) -> None:
 def cluster(options: argparse.Namespace, X: np.ndarray) -> None:
     try:
         import dask.array as da
-        from distributed import Client, LocalCluster
+        from dask.distributed import Client, LocalCluster
         from hbpca import PCA
     except ImportError as error:
         print(f"Dask: left out, {error}")

@@ -4,9 +4,10 @@
     python/run_tests.py [pytest arguments]
     python/run_tests.py --prepare            only makes the environments
 
-Three environments under `target/python/`: the newest scikit-learn with everything optional, in which scikit-learn's own test
+Four environments under `target/python/`: the newest scikit-learn with everything optional, in which scikit-learn's own test
 modules also run with its estimators replaced by those of the package; the oldest one supported with the checks of scikit-learn
-and the tests of equality; and NumPy alone. Ends with pytest's closing lines, and fails if any part does.
+and the tests of equality; scanpy with the tests against it; and NumPy alone. Ends with pytest's closing
+lines, and fails if any part does.
 Where no package index can be reached it says so and ends with 77, which `./test` counts as skipped.
 """
 
@@ -31,6 +32,8 @@ ENVIRONMENTS = {
         "statsmodels",
         "polars",
         "pyarrow",
+        "h5py",
+        "zarr",
         "matplotlib",
         "dask[array,dataframe,distributed]",
         "hypothesis",
@@ -39,6 +42,7 @@ ENVIRONMENTS = {
         "maturin>=1.9,<2",
     ],
     "oldest": ["scikit-learn==1.6.0", "scipy", "pandas", "hypothesis", "pytest"],
+    "cells": ["scanpy", "pytest", "hypothesis"],
     "bare": ["numpy"],
 }
 
@@ -92,7 +96,7 @@ def build(python: Path) -> Path:
 
 def main(arguments: list[str]) -> int:
     try:
-        newest, oldest, bare = (python_of(name) for name in ENVIRONMENTS)
+        newest, oldest, cells, bare = (python_of(name) for name in ENVIRONMENTS)
     except NoIndex as error:
         print(f"skipped: the Python tests need packages, and no package index answers ({error})")
         return 77
@@ -102,7 +106,7 @@ def main(arguments: list[str]) -> int:
     run(newest, "-m", "ruff", "check", "--quiet", *checked)
     run(newest, "-m", "ruff", "format", "--check", "--quiet", *checked)
     wheel = build(newest)
-    for python in (newest, oldest, bare):
+    for python in (newest, oldest, cells, bare):
         run(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "--force-reinstall", wheel)
     # Away from the sources, so that the wheel is what is imported; skipped tests are listed with the reason.
     tests = HERE / "tests"
@@ -113,6 +117,7 @@ def main(arguments: list[str]) -> int:
     codes = [
         run(newest, *pytest, tests, *arguments, cwd=HOME, check=False),
         run(oldest, *pytest, *shared, *arguments, cwd=HOME, check=False),
+        run(cells, *pytest, tests / "test_scanpy.py", *arguments, cwd=HOME, check=False),
         # scikit-learn's own tests, with its estimators replaced.
         run(newest, *pytest, *replaced, cwd=HOME, check=False, env={**os.environ, "PYTHONPATH": str(tests)}),
         run(bare, tests / "numpy_only.py", cwd=HOME, check=False),

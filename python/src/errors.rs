@@ -64,6 +64,10 @@ impl From<Failure> for PyErr {
             Failure::Core(error @ Error::Singular { .. }) => PyValueError::new_err(singular(&error)),
             Failure::Core(error @ Error::Memory { .. }) => PyMemoryError::new_err(error.to_string()),
             Failure::Read(error @ ReadError::Memory { .. }) => PyMemoryError::new_err(error.to_string()),
+            // An exception of a source of chunks is raised as it is.
+            Failure::Core(Error::Source(error)) if error.is::<PyErr>() => {
+                *error.downcast::<PyErr>().unwrap_or_else(|_| unreachable!("just asked"))
+            }
             Failure::Core(error @ (Error::Source(_) | Error::Communication(_))) => {
                 PyRuntimeError::new_err(error.to_string())
             }

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use hbpca::certificate::{Certainty, Cluster};
 use hbpca::missing::Missing;
-use hbpca::{Fit, Record};
-use hbpca_io::{OutputFile, Reading, StoredModel};
+use hbpca::{Fit, Record, Whitening};
+use hbpca_io::{BedFile, OutputFile, Reading, StoredModel};
 use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyType};
 
 use crate::errors::{Failure, Outcome};
+use crate::scores::table;
 
 /// A fitted model. Immutable; arrays are copies.
 #[pyclass(frozen, module = "hbpca._hbpca")]
@@ -56,6 +57,23 @@ impl Fitted {
 
 #[pymethods]
 impl Fitted {
+    /// n×k scores of the samples of a .bed, whose variants are matched with those of the model.
+    #[allow(clippy::needless_pass_by_value, reason = "this type is what the argument is converted into")]
+    fn transform_genotypes<'py>(
+        &self,
+        py: Python<'py>,
+        path: PathBuf,
+        whiten: bool,
+    ) -> Outcome<Bound<'py, PyAny>> {
+        let (model, name) = (&self.stored.model, path.display().to_string());
+        let whitening = if whiten { Whitening::On } else { Whitening::Off };
+        let (n, scores) = py.detach(|| -> Outcome<_> {
+            let genotypes = BedFile::read(&path)?.for_model(model, &name)?.genotypes;
+            Ok((genotypes.n_rows(), model.transform_genotypes(&genotypes, whitening)?))
+        })?;
+        table(py, scores, n, model.n_components())
+    }
+
     /// k×d, one component a row.
     #[getter]
     fn components<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {

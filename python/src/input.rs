@@ -1,6 +1,6 @@
 //! Rows as Python hands them over, borrowed from NumPy's memory.
 //!
-//! The package prepares three kinds of named tuples: the name of a file, dense rows as one contiguous run of values with the distance from row to row,
+//! The package prepares these named tuples: the name of a file, rows in chunks (`chunks.rs`), dense rows as one contiguous run of values with the distance from row to row,
 //! and compressed rows as SciPy's three arrays. Nothing but the n + 1 row starts of compressed rows is copied.
 
 use std::borrow::Cow;
@@ -40,6 +40,34 @@ pub enum Input<'py> {
         columns: Integers<'py>,
         /// Columns.
         d: usize,
+    },
+    /// Chunks of rows that can be iterated again and again.
+    Iterated {
+        /// Called for a new iterator; it gives rows of the two kinds above.
+        begin: Bound<'py, PyAny>,
+        /// The names of the columns.
+        names: Option<Vec<String>>,
+        /// Bytes of memory that may be taken, or text such as `4G`.
+        memory_limit: Option<MemoryLimit>,
+    },
+    /// An array on disk whose rows can be sliced.
+    Sliced {
+        /// Called with the first row and the one after the last; gives rows of the two kinds above.
+        read: Bound<'py, PyAny>,
+        /// Called with a number of bytes; gives where chunks of that size start, and the number of rows.
+        cut: Bound<'py, PyAny>,
+        /// Rows.
+        n: usize,
+        /// Columns.
+        d: usize,
+        /// Entries stored, or about so many.
+        nnz: usize,
+        /// Whether rows are compressed.
+        sparse: bool,
+        /// Whether numbers are `float32`.
+        single: bool,
+        /// Bytes of memory that may be taken, or text such as `4G`.
+        memory_limit: Option<MemoryLimit>,
     },
     /// A file or a folder of parts, read into memory where it fits.
     File {
@@ -100,6 +128,14 @@ pub enum FiniteCheck {
 }
 
 impl Input<'_> {
+    /// The names of the columns of chunks.
+    pub fn names(&self) -> Option<Vec<String>> {
+        match self {
+            Self::Iterated { names, .. } => names.clone(),
+            _ => None,
+        }
+    }
+
     /// The matrix, and the names of its columns where it is a file that has them. What is to be known of these is a warning.
     pub fn named_matrix(
         &self,
@@ -123,6 +159,9 @@ impl Input<'_> {
         match self {
             Self::File { path, .. } => {
                 Ok(hbpca_io::read(hbpca_io::Input::path(path), &hbpca_io::ReadOptions::default())?.matrix)
+            }
+            Self::Iterated { .. } | Self::Sliced { .. } => {
+                Err(Failure::value("rows in chunks can be fitted and transformed by PCA alone"))
             }
             Self::Dense { values: Values::F32(x), n, d, stride } => {
                 Ok(dense(contiguous(x)?, *n, *d, *stride, check)?.into())

@@ -1,6 +1,6 @@
 //! The compiled half of the Python package: borrows arrays, calls the core, hands results back.
 //!
-//! In the order of a call: `input` borrows the rows, `settings` turns keywords into a [`hbpca::FitConfig`],
+//! In the order of a call: `input` borrows the rows, `chunks` reads those that come in chunks, `settings` turns keywords into a [`hbpca::FitConfig`],
 //! `components` finds out how many components are meant, `run` computes while Python stays responsive, `fitted` is the
 //! result and `snapshot` one that is not final; `moments` takes rows in chunks; `ranks` and `partitions` have
 //! rows on many machines. `scores`, `likelihood`, `files` and `analysis` bind
@@ -9,6 +9,7 @@
 use pyo3::prelude::*;
 
 mod analysis;
+mod chunks;
 mod components;
 mod errors;
 mod files;

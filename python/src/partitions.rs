@@ -32,7 +32,7 @@ pub fn combine_answers<'py>(
     mine: PyReadonlyArray1<'py, f64>,
     theirs: PyReadonlyArray1<'py, f64>,
 ) -> Outcome<Bound<'py, PyArray1<f64>>> {
-    let (mine, theirs) = (contiguous(&mine)?.to_vec(), contiguous(&theirs)?);
+    let (mine, theirs) = (contiguous(&mine)?, contiguous(&theirs)?);
     Ok(PyArray1::from_vec(py, py.detach(|| operator::combine(mine, theirs))?))
 }
 

@@ -22,7 +22,7 @@ impl PythonRanks {
 }
 
 /// What Python raised, as the core says it.
-fn raised(error: PyErr) -> Error {
+fn raised(error: &PyErr) -> Error {
     Error::Communication(error.to_string())
 }
 
@@ -40,7 +40,7 @@ impl Communicator for PythonRanks {
             self.comm.bind(py).call_method1("Send", (PyArray1::from_slice(py, values), to))?;
             Ok(())
         })
-        .map_err(raised)
+        .map_err(|error| raised(&error))
     }
 
     fn receive(&self, values: &mut [f64], from: usize) -> Result<(), Error> {
@@ -49,7 +49,7 @@ impl Communicator for PythonRanks {
             self.comm.bind(py).call_method1("Recv", (&buffer, from))?;
             take(values, &buffer)
         })
-        .map_err(raised)
+        .map_err(|error| raised(&error))
     }
 
     fn broadcast(&self, values: &mut [f64], root: usize) -> Result<(), Error> {
@@ -58,7 +58,7 @@ impl Communicator for PythonRanks {
             self.comm.bind(py).call_method1("Bcast", (&buffer, root))?;
             take(values, &buffer)
         })
-        .map_err(raised)
+        .map_err(|error| raised(&error))
     }
 }
 

@@ -9,12 +9,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use hbpca::{CancelToken, Event, Fit, FitConfig, Matrix, Observer, RankRows, Record, RowChunks, RowMap};
-use hbpca_io::{OnDisk, Place, ReadOptions};
+use hbpca::{
+    CancelToken, Event, Fit, FitConfig, Genotypes, Matrix, Observer, RankRows, Record, RowChunks, RowMap,
+    RowSurvey,
+};
+use hbpca_io::{BedFile, ByteSize, OnDisk, Place, ReadOptions};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::chunks::{Iterated, Sliced, Surveyed, memory_of};
 use crate::components::{Wanted, ask};
 use crate::errors::{Failure, Outcome};
 use crate::fitted::{Fitted, record_dict};
@@ -44,15 +48,39 @@ pub fn fit(
 ) -> Outcome<Fitted> {
     let weights = weights.as_ref().map(contiguous).transpose()?;
     let mut config = settings.config()?;
-    let matrix;
+    let (matrix, file);
     let names;
-    let (data, shape) = if let Some((rows, memory)) = on_disk(py, &rows, &config)? {
-        let shape = (rows.n_rows(), rows.n_cols());
-        names = rows.column_names().map(<[String]>::to_vec);
-        (Data::OnDisk { rows, weights, memory }, shape)
-    } else {
-        (matrix, names) = rows.named_matrix(py, FiniteCheck::Later, config.missing)?;
-        (Data::InMemory { matrix: &matrix, weights }, (matrix.n_rows(), matrix.n_cols()))
+    let place = place_of(py, &rows, &config)?;
+    let (data, shape) = match place {
+        Placed::OnDisk { rows, memory } => {
+            let shape = (rows.n_rows(), rows.n_cols());
+            names = rows.column_names().map(<[String]>::to_vec);
+            (Data::OnDisk { rows, weights, memory }, shape)
+        }
+        Placed::Genotypes { file: read, memory } => {
+            file = read;
+            names = Some(file.column_names());
+            let shape = (file.genotypes.n_rows(), file.genotypes.n_cols());
+            (Data::Genotypes { genotypes: &file.genotypes, memory, weights }, shape)
+        }
+        Placed::Iterated { chunks, survey, memory } => {
+            let shape = (chunks.n_rows(), chunks.n_cols());
+            names = rows.names();
+            (Data::Iterated { chunks, survey, memory, weights }, shape)
+        }
+        Placed::Sliced { rows, memory } => {
+            let shape = (rows.n_rows(), rows.n_cols());
+            names = None;
+            (Data::Sliced { rows, memory, weights }, shape)
+        }
+        Placed::Loaded(loaded) => {
+            (matrix, names) = (loaded, rows.names());
+            (Data::InMemory { matrix: &matrix, weights }, (matrix.n_rows(), matrix.n_cols()))
+        }
+        Placed::AsGiven => {
+            (matrix, names) = rows.named_matrix(py, FiniteCheck::Later, config.missing)?;
+            (Data::InMemory { matrix: &matrix, weights }, (matrix.n_rows(), matrix.n_cols()))
+        }
     };
     let selection = ask(&mut config, n_components.as_ref(), settings.svd_solver(), shape)?;
     let snapshots = snapshots.then(|| Snapshots::new(&config, shape, selection));
@@ -112,25 +140,66 @@ pub fn fit_partitions(
     Ok(Fitted::of_fit(&selection.of(fit), config.limits.tol))
 }
 
-/// The rows of a file that does not fit, and the memory it does not fit into.
-fn on_disk(py: Python<'_>, rows: &Input<'_>, config: &FitConfig) -> Outcome<Option<(Box<dyn OnDisk>, u64)>> {
-    let Input::File { path, memory_limit } = rows else { return Ok(None) };
-    let memory = memory_limit.as_ref().map(MemoryLimit::size).transpose()?;
-    let beside = |rows: &dyn RowChunks| config.memory_beside(rows);
-    Ok(
-        match py.detach(|| {
-            hbpca_io::place(&hbpca_io::Input::path(path), &ReadOptions::default(), memory, beside)
-        })? {
-            Place::Memory => None,
-            Place::Disk { rows, memory } => Some((rows, memory)),
-        },
-    )
+/// Where the rows are during the fit.
+enum Placed {
+    /// In NumPy's memory, or in a file that fits.
+    AsGiven,
+    /// Read from a source of chunks that fits.
+    Loaded(Matrix<'static>),
+    /// In a file of genotypes, packed.
+    Genotypes { file: BedFile, memory: u64 },
+    /// In a file that does not fit.
+    OnDisk { rows: Box<dyn OnDisk>, memory: u64 },
+    /// In chunks that do not fit.
+    Iterated { chunks: Iterated, survey: RowSurvey, memory: u64 },
+    /// In an array on disk that does not fit.
+    Sliced { rows: Sliced, memory: u64 },
+}
+
+/// Decides by what the rows and a fit beside them need and what they may take. Chunks are iterated once for that.
+fn place_of(py: Python<'_>, rows: &Input<'_>, config: &FitConfig) -> Outcome<Placed> {
+    match rows {
+        Input::Dense { .. } | Input::Csr { .. } => Ok(Placed::AsGiven),
+        Input::File { path, memory_limit } if BedFile::recognise(path) => {
+            let file = py.detach(|| BedFile::read(path))?;
+            Ok(Placed::Genotypes { file, memory: memory_of(memory_limit.as_ref())? })
+        }
+        Input::File { path, memory_limit } => {
+            let memory = memory_limit.as_ref().map(MemoryLimit::size).transpose()?;
+            let beside = |rows: &dyn RowChunks| config.memory_beside(rows);
+            let options = ReadOptions::default();
+            Ok(
+                match py.detach(|| hbpca_io::place(&hbpca_io::Input::path(path), &options, memory, beside))? {
+                    Place::Memory => Placed::AsGiven,
+                    Place::Disk { rows, memory } => Placed::OnDisk { rows, memory },
+                },
+            )
+        }
+        Input::Iterated { begin, memory_limit, .. } => {
+            Ok(match Iterated::survey(py, begin, memory_limit.as_ref(), config)? {
+                Surveyed::InMemory(matrix) => Placed::Loaded(matrix),
+                Surveyed::Streamed(chunks, survey, memory) => Placed::Iterated { chunks, survey, memory },
+            })
+        }
+        Input::Sliced { memory_limit, .. } => {
+            let memory = memory_of(memory_limit.as_ref())?;
+            let Some(mut rows) = Sliced::open(rows) else { return Ok(Placed::AsGiven) };
+            if rows.fits(memory, config) {
+                Ok(Placed::Loaded(rows.whole(py)?))
+            } else {
+                Ok(Placed::Sliced { rows, memory })
+            }
+        }
+    }
 }
 
 /// What is fitted.
 enum Data<'a> {
     InMemory { matrix: &'a Matrix<'a>, weights: Option<&'a [f64]> },
     OnDisk { rows: Box<dyn OnDisk>, weights: Option<&'a [f64]>, memory: u64 },
+    Genotypes { genotypes: &'a Genotypes, memory: u64, weights: Option<&'a [f64]> },
+    Iterated { chunks: Iterated, survey: RowSurvey, memory: u64, weights: Option<&'a [f64]> },
+    Sliced { rows: Sliced, memory: u64, weights: Option<&'a [f64]> },
     OnRanks { matrix: &'a Matrix<'a>, weights: Option<&'a [f64]>, ranks: &'a PythonRanks },
     Partitions { partitions: &'a PythonPartitions, round_cost: f64 },
 }
@@ -158,6 +227,23 @@ impl Data<'_> {
                 let run = config.run().weights(weights).observers(observers).cancelled_by(cancel);
                 Ok(Some(run.fit_streamed(rows, memory)?))
             }
+            Self::Genotypes { genotypes, memory, weights } => {
+                let config = FitConfig { memory: Some(memory), ..config.clone() };
+                let run = config.run().weights(weights).observers(observers).cancelled_by(cancel);
+                Ok(Some(run.fit_genotypes(genotypes)?))
+            }
+            Self::Iterated { chunks, survey, memory, weights } => {
+                let run = config.run().weights(weights).observers(observers).cancelled_by(cancel);
+                let held = chunks.held_in_python();
+                run.surveyed(survey)
+                    .fit_streamed(chunks, memory.saturating_sub(held))
+                    .map(Some)
+                    .map_err(|error| with_memory_of_python(error, memory, held))
+            }
+            Self::Sliced { rows, memory, weights } => {
+                let run = config.run().weights(weights).observers(observers).cancelled_by(cancel);
+                Ok(Some(run.fit_streamed(rows, memory)?))
+            }
             Self::OnRanks { matrix, weights, ranks } => {
                 let run = config.run().weights(weights).observers(observers).cancelled_by(cancel);
                 Ok(run.fit_on_ranks(Ok(RankRows::Memory(matrix)), ranks)?)
@@ -167,6 +253,19 @@ impl Data<'_> {
                 Ok(Some(run.fit_partitions(partitions, round_cost)?))
             }
         }
+    }
+}
+
+/// A limit that is too small, as it was given: what Python holds comes on top of what the core needs.
+fn with_memory_of_python(error: hbpca::Error, memory: u64, held: u64) -> Failure {
+    match error {
+        hbpca::Error::Parameter { name: "memory", advice, .. } => {
+            let (memory, held) = (ByteSize(memory), held.div_ceil(1 << 20));
+            Failure::value(format!(
+                "memory_limit = {memory}: {advice}, and {held}M for the chunks that Python holds"
+            ))
+        }
+        other => other.into(),
     }
 }
 

@@ -96,8 +96,11 @@ impl Settings<'_> {
             None | Some("none") => Scaling::None,
             Some("std") => Scaling::Std,
             Some("minmax") => Scaling::MinMax,
+            Some("hwe") => Scaling::Hwe,
             Some(other) => {
-                return Err(Failure::value(format!("scale = {other:?}: choose None, \"std\" or \"minmax\"")));
+                return Err(Failure::value(format!(
+                    "scale = {other:?}: choose None, \"std\", \"minmax\" or, for genotypes, \"hwe\""
+                )));
             }
         };
         Ok(Preprocessing { centering, scaling })

@@ -135,7 +135,7 @@ def test_generators_draw_seeds(X):
         ({"n_components": -1}, "share of the variance"),
         ({"solver": "full"}, "choose one of auto, covariance"),
         ({"solver": "power", "n_components": 2}, "finds one component"),
-        ({"scale": "robust"}, 'choose None, "std" or "minmax"'),
+        ({"scale": "robust"}, 'choose None, "std", "minmax" or, for genotypes, "hwe"'),
         ({"tol": 2.0}, "tol = 2"),
         ({"max_passes": 0}, "max_passes = 0"),
         ({"max_seconds": -1}, "max_seconds = -1"),

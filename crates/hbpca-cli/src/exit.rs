@@ -109,8 +109,7 @@ impl Failure {
             // An output that cannot be written is a wrong argument: nothing was promised under another code.
             Self::Usage(_) | Self::Output { .. } => Exit::Usage,
             Self::Read(ReadError::Memory { .. }) | Self::Memory(_) | Self::NoRoom { .. } => Exit::Memory,
-            Self::Input(_) | Self::Read(_) => Exit::BadInput,
-            Self::Ranks(_) => Exit::BadInput,
+            Self::Input(_) | Self::Read(_) | Self::Ranks(_) => Exit::BadInput,
             Self::OnRank { exit, .. } => *exit,
         }
     }

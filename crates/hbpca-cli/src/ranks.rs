@@ -120,16 +120,12 @@ pub fn part(ranks: &Mpi, result: &Result<Exit, Failure>) -> u8 {
         ranks.abort(own);
         return own;
     }
-    match told(ranks, 0, own, "") {
-        Ok((code, _)) => {
-            ranks.finish();
-            code
-        }
-        Err(_) => {
-            ranks.abort(own);
-            own
-        }
-    }
+    let Ok((code, _)) = told(ranks, 0, own, "") else {
+        ranks.abort(own);
+        return own;
+    };
+    ranks.finish();
+    code
 }
 
 #[cfg(test)]

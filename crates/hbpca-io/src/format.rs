@@ -26,6 +26,8 @@ pub enum Format {
     Parquet,
     /// A folder of NumPy or SciPy files with a manifest ([`ChunkFolder`](crate::ChunkFolder)).
     Chunks,
+    /// PLINK's packed genotypes ([`BedFile`](crate::BedFile)): three files, which are read and not written.
+    Bed,
 }
 
 impl Format {
@@ -53,6 +55,7 @@ impl Format {
             Self::Idx => "idx",
             Self::Parquet => "parquet",
             Self::Chunks => "chunks",
+            Self::Bed => "bed",
         }
     }
 
@@ -68,6 +71,7 @@ impl Format {
             "idx" | "ubyte" => Self::Idx,
             "parquet" | "pq" => Self::Parquet,
             "chunks" => Self::Chunks,
+            "bed" => Self::Bed,
             _ => return None,
         })
     }
@@ -93,6 +97,7 @@ impl Format {
             [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Some(Self::Npy),
             [b'P', b'K', 3, 4, ..] => Some(Self::Npz),
             [b'P', b'A', b'R', b'1', ..] => Some(Self::Parquet),
+            [0x6c, 0x1b, 0 | 1, ..] => Some(Self::Bed),
             [0, 0, 0x08 | 0x09 | 0x0B..=0x0E, 1..=255, ..] => Some(Self::Idx),
             _ if head.len() >= 14 && head[..14].eq_ignore_ascii_case(b"%%MatrixMarket") => {
                 Some(Self::MatrixMarket)
@@ -143,6 +148,7 @@ mod tests {
         assert_eq!(format("x.npy.zst"), Some(Format::Npy));
         assert_eq!(format("x.npz"), Some(Format::Npz));
         assert_eq!(format("x.pq"), Some(Format::Parquet));
+        assert_eq!(format("x.BED"), Some(Format::Bed));
         for unknown in ["a9a.xz", "ijcnn1.tst.bz2", "noextension", "gz", ".."] {
             assert_eq!(format(unknown), None, "{unknown}");
         }

@@ -13,6 +13,7 @@
     reason = "`ReadError` and `WriteError` say what can go wrong, everywhere alike"
 )]
 
+mod bed;
 mod binary;
 mod block;
 mod byte_size;
@@ -56,6 +57,10 @@ mod survey;
 mod text;
 mod weights;
 
+pub use bed::{
+    BedFile, Matched, Sample, Variant, VariantNames, write_eigenvalues, write_eigenvectors,
+    write_variant_weights,
+};
 pub use block::{Labels, Layout, RowBlock, Values};
 pub use byte_size::ByteSize;
 pub use checkpoint_file::{checkpoint_from_bytes, read_checkpoint, recognise_checkpoint, write_checkpoint};

@@ -194,6 +194,10 @@ pub fn create_sink(
             let text = "a chunk folder is written by `hbpca convert`: write a file such as .npy first";
             return Err(WriteError::unsuitable(&out.name, text));
         }
+        Format::Bed => {
+            let text = "genotypes are read and not written: write numbers, such as .npy or .csv";
+            return Err(WriteError::unsuitable(&out.name, text));
+        }
         Format::Libsvm => Box::new(libsvm::LibsvmSink::new(out)),
         Format::Csv => Box::new(csv::CsvSink::new(out, b',', summary, options)?),
         Format::Tsv => Box::new(csv::CsvSink::new(out, b'\t', summary, options)?),

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use crate::bed::BedSource;
 use crate::block::RowBlock;
 use crate::chunk_folder::ChunkSource;
 use crate::input::Part;
 use crate::reordered::Reordered;
 use crate::weights::WeightsApart;
 use crate::{
-    ChunkFolder, Format, HeaderLine, NumberStyle, ReadError, ReadOptions, csv, idx, libsvm, matrix_market,
-    npy, npz,
+    BedFile, ChunkFolder, Format, HeaderLine, NumberStyle, ReadError, ReadOptions, csv, idx, libsvm,
+    matrix_market, npy, npz,
 };
 
 /// How the file numbers its columns.
@@ -77,6 +78,14 @@ pub(crate) fn open(
         };
         return matched(OpenSource { name, format, rows, notes: Vec::new() }, options);
     }
+    if let Part::Path(path) = &part
+        && options.format.map_or_else(|| BedFile::recognise(path), |format| format == Format::Bed)
+    {
+        let (name, format) = (part.name(), Format::Bed);
+        refuse_options_that_do_not_fit(&name, format, options)?;
+        let rows = Box::new(BedSource::open(path)?);
+        return matched(OpenSource { name, format, rows, notes: Vec::new() }, options);
+    }
     let opened = part.open(options, counter)?;
     let (name, format) = (opened.name.clone(), opened.format);
     refuse_options_that_do_not_fit(&name, format, options)?;
@@ -85,6 +94,12 @@ pub(crate) fn open(
             return Err(ReadError::option(
                 &name,
                 "a chunk folder is a folder: name it instead of one of its files",
+            ));
+        }
+        Format::Bed => {
+            return Err(ReadError::option(
+                &name,
+                "genotypes are three files, and not compressed: name the .bed, with its .bim and .fam beside it",
             ));
         }
         Format::Libsvm => Box::new(libsvm::LibsvmSource::open(opened, options)),
@@ -135,7 +150,7 @@ pub(crate) fn no_weight_column(file: &str) -> ReadError {
 }
 
 /// Named columns exist in tables only, a free number of columns in LIBSVM only.
-fn refuse_options_that_do_not_fit(
+pub(crate) fn refuse_options_that_do_not_fit(
     name: &str,
     format: Format,
     options: &ReadOptions,

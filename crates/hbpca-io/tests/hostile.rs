@@ -7,7 +7,7 @@ mod common;
 
 use common::{Random, cases};
 use hbpca::{Csr, Dense, Matrix};
-use hbpca_io::{Compression, Format, Labels, ReadOptions, WriteOptions, read_bytes, write};
+use hbpca_io::{BedFile, Compression, Format, Labels, ReadOptions, WriteOptions, read_bytes, write};
 
 fn file(matrix: &Matrix<'_>, name: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
@@ -106,4 +106,47 @@ fn a_parquet_dictionary_that_claims_gigabytes_is_refused() {
     let bytes = include_bytes!("fixtures/dictionary-that-claims-gigabytes.parquet");
     let error = read_bytes(bytes, Format::Parquet, &ReadOptions::default()).unwrap_err().to_string();
     assert!(error.contains("a page header is damaged"), "{error}");
+}
+
+/// Small files of genotypes: a .bed, its .bim and its .fam.
+fn genotypes() -> [Vec<u8>; 3] {
+    let bed = vec![0x6c, 0x1b, 1, 0b1101_1000, 0b10, 0b0011_0110, 0b01];
+    let bim = b"1\trs1\t0\t100\tA\tG\n1\t.\t0\t200\tC\tT\n".to_vec();
+    let fam = b"f1 i1 0 0 1 -9\nf1 i2 0 0 2 -9\nf2 i3 0 0 0 1\nf3 i4 0 0 0 2\nf4 i5 0 0 0 2\n".to_vec();
+    [bed, bim, fam]
+}
+
+fn open_genotypes([bed, bim, fam]: [Vec<u8>; 3]) -> Result<BedFile, hbpca_io::ReadError> {
+    BedFile::from_bytes(("x.bed", bed), ("x.bim", &bim), ("x.fam", &fam))
+}
+
+#[test]
+fn genotypes_cut_anywhere_are_refused_or_have_what_is_left() {
+    let files = genotypes();
+    let whole = open_genotypes(files.clone()).unwrap();
+    for which in 0..3 {
+        for length in 0..files[which].len() {
+            let mut cut = files.clone();
+            cut[which].truncate(length);
+            if let Ok(cut) = open_genotypes(cut) {
+                // Only fields that are not looked at, or letters of a name, may be missing.
+                assert_ne!(which, 0, "cut at {length}");
+                assert_eq!(cut.genotypes, whole.genotypes);
+            }
+        }
+    }
+}
+
+#[test]
+fn genotypes_changed_anywhere_are_read_or_refused() {
+    let mut random = Random::seeded();
+    for which in 0..3 {
+        for round in 0..cases(3000) {
+            let mut changed = genotypes();
+            random.mutate(&mut changed[which]);
+            let shown = format!("{changed:?}");
+            let outcome = std::panic::catch_unwind(|| open_genotypes(changed).map(drop));
+            assert!(outcome.is_ok(), "file {which}, round {round}: {shown}");
+        }
+    }
 }

@@ -86,7 +86,7 @@ impl Mpi {
     pub fn start() -> Result<Option<Self>, StartError> {
         let launcher = Launcher::of_environment();
         let named = std::env::var_os(LIBRARY_VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
-        if named.is_none() && !launcher.is_some_and(|launcher| launcher.started_several()) {
+        if named.is_none() && !launcher.is_some_and(Launcher::started_several) {
             return Ok(None);
         }
         let (library, calls) = library::open(named, launcher)?;

@@ -22,6 +22,11 @@ const TAG: c_int = 77;
 /// `MPI_MAX_ERROR_STRING` of any library, and room.
 const LONGEST_TEXT: usize = 1024;
 
+/// A count or a rank as MPI takes it. Messages are cut before they are longer than an int can tell.
+fn int(x: usize) -> c_int {
+    c_int::try_from(x).unwrap_or(c_int::MAX)
+}
+
 /// A handle that is an address.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
@@ -143,12 +148,12 @@ impl<H: Copy + Send + Sync + 'static> Calls for Table<H> {
     fn send(&self, values: &[f64], to: usize) -> c_int {
         let Constants { world, double, .. } = self.constants;
         // SAFETY: the numbers outlive the call, which reads as many as there are; counts and ranks fit an int.
-        unsafe { (self.send)(values.as_ptr().cast(), values.len() as c_int, double, to as c_int, TAG, world) }
+        unsafe { (self.send)(values.as_ptr().cast(), int(values.len()), double, int(to), TAG, world) }
     }
 
     fn receive(&self, values: &mut [f64], from: usize) -> c_int {
         let Constants { world, double, status_ignore, .. } = self.constants;
-        let (count, from) = (values.len() as c_int, from as c_int);
+        let (count, from) = (int(values.len()), int(from));
         let status = ptr::without_provenance_mut(status_ignore);
         // SAFETY: the call writes at most `count` numbers, which there are; a longer message is an error. The status is not written.
         unsafe { (self.recv)(values.as_mut_ptr().cast(), count, double, from, TAG, world, status) }
@@ -157,9 +162,7 @@ impl<H: Copy + Send + Sync + 'static> Calls for Table<H> {
     fn broadcast(&self, values: &mut [f64], root: usize) -> c_int {
         let Constants { world, double, .. } = self.constants;
         // SAFETY: the call reads or writes as many numbers as there are.
-        unsafe {
-            (self.bcast)(values.as_mut_ptr().cast(), values.len() as c_int, double, root as c_int, world)
-        }
+        unsafe { (self.bcast)(values.as_mut_ptr().cast(), int(values.len()), double, int(root), world) }
     }
 
     fn error_text(&self, code: c_int) -> String {

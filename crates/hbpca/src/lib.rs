@@ -57,12 +57,14 @@ pub use block::Block;
 pub use cancel::CancelToken;
 pub use certificate::{Certificate, Next, check};
 pub use choose::{Forecast, Network, StreamPlan};
-pub use columns::{Centering, ColumnStatistics, Preprocessing, RowMap, Scaling};
+pub use columns::{Centering, ColumnStatistics, Preprocessing, RowMap, RowSurvey, Scaling};
 pub use config::{FitConfig, MomentumChoice, Tuning};
 pub use driver::{Driver, Report};
 pub use error::Error;
 pub use limits::{Accuracy, Limits};
-pub use matrix::{Csr, Dense, Matrix, Real, Replacement, RowChunks, Sampler};
+pub use matrix::{
+    Counts, Csr, Dense, Genotypes, Matrix, Real, Replacement, RowChunks, Sampler, VariantPlace,
+};
 pub use model::{Distances, Model, ProbabilisticPca, Projection, Summary, Whitening, most_likely_dimension};
 pub use moments::Moments;
 pub use observe::{Event, Observer, Outcome, Record};

@@ -8,12 +8,13 @@
 
 mod common;
 
-use common::chunked::{Chunked, dense_problem, sparse_problem};
+use common::chunked::{Chunked, decaying_problem, dense_problem, sparse_problem};
 use hbpca::checkpoint::{Checkpoint, Checkpoints};
 use hbpca::operator::{Covariance, CovarianceOperator, Precision, Products, Streamed};
 use hbpca::solver::{Anchored, AnchoredSizes, Krylov, KrylovSizes};
 use hbpca::{
-    Block, Centering, Driver, Error, FitConfig, Limits, Matrix, Outcome, Preprocessing, Scaling, SolverKind,
+    Block, Centering, Driver, Error, FitConfig, Limits, Matrix, Outcome, Preprocessing, RowChunks, RowSurvey,
+    Scaling, SolverKind,
 };
 
 const PREPARATIONS: [Preprocessing; 5] = [
@@ -445,4 +446,37 @@ fn a_checkpoint_of_other_rows_or_other_chunks_is_refused() {
         let error = refused.unwrap_err();
         assert!(matches!(error, Error::Checkpoint(_)) && error.to_string().contains("other data"), "{error}");
     }
+}
+
+#[test]
+fn a_survey_saves_the_pass_for_statistics_and_is_held_against_the_rows() {
+    let x = dense_problem(400, 12);
+    let starts: Vec<usize> = (0..400).step_by(50).chain([400]).collect();
+    let survey = |of: &Matrix<'_>| {
+        let (mut chunks, mut survey) = (Chunked::new(of, &starts), RowSurvey::of_columns(12));
+        (0..8).for_each(|i| survey.add(&chunks.read_chunk(i, None).unwrap()).unwrap());
+        survey
+    };
+    assert_eq!((survey(&x).n_rows(), survey(&x).nnz(), survey(&x).starts()), (400, 4800, &starts[..]));
+    for solver in [SolverKind::Krylov, SolverKind::Anchored, SolverKind::Covariance, SolverKind::PowerM] {
+        for preprocessing in PREPARATIONS {
+            let config = FitConfig { k: 1, solver, preprocessing, ..FitConfig::default() };
+            let rows = Chunked::new(&x, &starts);
+            let fit = config.run().surveyed(survey(&x)).fit_streamed(rows, 1 << 30).unwrap();
+            let want = config.fit(&x).unwrap();
+            assert_eq!(fit.outcome, Outcome::Converged);
+            assert!((fit.statistics_passes - 1.0).abs() < f64::EPSILON);
+            let (got, off) = (fit.model.eigenvalues()[0], fit.certificate.residuals[0]);
+            let (want, want_off) = (want.model.eigenvalues()[0], want.certificate.residuals[0]);
+            assert!((got - want).abs() <= off + want_off, "{solver} {preprocessing:?}: {got} {want}");
+        }
+    }
+    // Another matrix in the place of the surveyed one, and other chunks.
+    let other = decaying_problem(400, 12, 0.9);
+    let config = FitConfig { k: 1, solver: SolverKind::Krylov, ..FitConfig::default() };
+    let said = config.run().surveyed(survey(&x)).fit_streamed(Chunked::new(&other, &starts), 1 << 30);
+    let said = said.unwrap_err().to_string();
+    assert!(said.contains("chunk 0: rows 0 to 49 (counted from 0) have changed"), "{said}");
+    let said = config.run().surveyed(survey(&x)).fit_streamed(Chunked::new(&x, &[0, 200, 400]), 1 << 30);
+    assert!(matches!(said, Err(Error::Shape { .. })), "{said:?}");
 }

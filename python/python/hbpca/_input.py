@@ -58,6 +58,11 @@ def file_of(X, memory_limit) -> File | None:
     return File(path, memory_limit) if same else None
 
 
+def is_bed(X) -> bool:
+    """Whether X names PLINK's genotypes, which stay packed."""
+    return isinstance(X, str | os.PathLike) and os.fspath(X).lower().endswith(".bed")
+
+
 def collected(X):
     """A lazy frame of polars as the frame it describes; anything else as it is."""
     is_lazy = type(X).__module__.split(".")[0] == "polars" and hasattr(X, "collect")

@@ -32,19 +32,19 @@ class FitTask:
     does not need ends empty.
     """
 
-    def __init__(self, estimator, X, y, sample_weight):
+    def __init__(self, estimator, X, y, sample_weight, dtype):
         self.estimator = estimator
-        self.dtype = X.dtype
+        self.dtype = dtype
         self.data = {"X": X, "y": y, "metadata": {} if sample_weight is None else {"sample_weight": sample_weight}}
         self.context = estimator._init_callback_context(task_name="fit", max_subtasks=None)
         self.context.call_on_fit_task_begin(estimator=estimator, **self.data)
         self.iteration = self._begin_iteration(None)
 
     @classmethod
-    def begin(cls, estimator, X, y, sample_weight) -> FitTask | None:
+    def begin(cls, estimator, X, y, sample_weight, dtype) -> FitTask | None:
         """The task, where the protocol exists and somebody listens."""
         listening = hasattr(estimator, "_skl_callbacks") or hasattr(estimator, "_parent_callback_ctx")
-        return cls(estimator, X, y, sample_weight) if listening else None
+        return cls(estimator, X, y, sample_weight, dtype) if listening else None
 
     def _begin_iteration(self, attributes):
         iteration = self.context.subcontext(task_name="iteration")

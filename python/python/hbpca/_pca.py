@@ -10,6 +10,7 @@ import numpy as np
 
 from hbpca import _display, _hbpca
 from hbpca._certified import CertifiedMixin
+from hbpca._chunks import source_of
 from hbpca._compat import (
     HAVE_SKLEARN,
     BaseEstimator,
@@ -22,7 +23,7 @@ from hbpca._compat import (
     with_callbacks,
 )
 from hbpca._files import read
-from hbpca._input import collected, file_of, refuse_malformed, rows_of
+from hbpca._input import collected, file_of, is_bed, refuse_malformed, rows_of
 from hbpca._maps import Gaussian, Holes, Maps, exact
 from hbpca._names import check_file_names, columns_named, loadings
 from hbpca._observers import FitTask, told_together
@@ -58,8 +59,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
         U diag(v(v − σ²)) Uᵀ + σ²I of variances v and noise σ², which is not that of the data.
     center : bool, default=True
         Subtract the means; `False` gives a truncated SVD.
-    scale : {None, "std", "minmax"}, default=None
+    scale : {None, "std", "minmax", "hwe"}, default=None
         Divide each column by its standard deviation, as `StandardScaler` does, or by its range. Sparse data stays sparse.
+        "hwe" is for genotypes (`.bed`): √(2f(1 − f)) of the allele frequency f.
     svd_solver : {"auto", "full", "covariance_eigh", "arpack", "randomized"}, default="auto"
         scikit-learn's argument. "full", "covariance_eigh" and "arpack" ask for the accuracy of rounding where `tol` is `None`.
         "covariance_eigh" is `solver="covariance"`, "arpack" `solver="krylov"`; for the others the solver is chosen by size.
@@ -96,9 +98,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
     threads : int or None, default=None
         Threads; `None` for all. The result does not depend on their number.
     memory_limit : int, str or None, default=None
-        Bytes, or text such as "4G", that a fit of a file may take; `None` is half of what the machine or its control group
-        allows. A file (a path, or with a limit an `np.memmap` of a whole `.npy`) that does not fit is read from disk in every
-        pass. Other arrays are in memory already and are not limited.
+        Bytes, or text such as "4G", that a fit of a file or of rows in chunks may take; `None` is half of what the machine or
+        its control group allows. A file (a path, or with a limit an `np.memmap` of a whole `.npy`) or a source of chunks that
+        does not fit is read in every pass. Other arrays are in memory already and are not limited.
     comm : communicator or None, default=None
         One of mpi4py, or anything with its `Get_rank`, `Get_size`, `Send`, `Recv` and `Bcast` of buffers: every rank gives its
         own rows to `fit` and ends with the same components of all ranks' rows.
@@ -217,9 +219,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
         Parameters
         ----------
         X : (n_samples, n_features) array, SciPy sparse matrix or array, data frame, or the name of a file or a folder of parts;
+            or rows in chunks that can be read again: an array of h5py, zarr or PyTables, a pyarrow dataset, a lazy frame of
+            polars, an Arrow stream, a list of two-dimensional arrays, an object whose `__iter__` begins anew, or a function
+            that returns an iterator of chunks. They are read once, and again in every pass where they do not fit
+            `memory_limit`;
             or rows of a cluster: a `dask.array` or `dask.dataframe`, a `ray.data.Dataset`, a Spark RDD or DataFrame
         y : ignored
-        sample_weight : (n_samples,) array or None; a weight of 2 counts a row twice, one of 0 not at all
+        sample_weight : (n_samples,) array or None; a weight of 2 counts a row twice, one of 0 not at all. Chunks take none
         """
         self._forget_chunks()
         if self.comm is not None:
@@ -274,22 +280,22 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
 
     @with_callbacks
     def _fit(self, X, y, sample_weight):
-        file = file_of(X, self.memory_limit)
-        X = self._validated(X, reset=True) if file is None else X
+        given = file_of(X, self.memory_limit) or source_of(X, self.memory_limit)
+        X = self._validated(X, reset=True) if given is None else X
         weights = _weights(sample_weight)
-        task = FitTask.begin(self, X, y, sample_weight)
+        dtype = getattr(X if given is None else given, "dtype", np.dtype(np.float64))
+        task = FitTask.begin(self, X, y, sample_weight, dtype)
         progress = ProgressLine(self.tol) if self.verbose else None
         with columns_named(self):
             fitted = _hbpca.fit(
-                rows_of(X) if file is None else file,
+                rows_of(X) if given is None else given,
                 self._settings(),
                 n_components=self._wanted(),
                 weights=weights,
                 callback=told_together(progress, self.callback, task),
                 snapshots=task is not None,
             )
-        dtype = getattr(X, "dtype", np.dtype(np.float64))
-        if file is not None:
+        if given is not None:
             vars(self).pop("feature_names_in_", None)
         vars(self).update(self._attributes(fitted, dtype))
         if progress is not None:
@@ -392,7 +398,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
     # Scores
 
     def transform(self, X):
-        """Scores of the rows of X, which may be the name of a file: (n_samples, n_components_), of X's own precision.
+        """Scores of the rows of X, which may be the name of a file or rows in chunks: (n_samples, n_components_), of X's own
+        precision.
 
         Rows of Dask have scores of Dask, computed when they are asked for.
         """
@@ -400,9 +407,22 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
         if engine_of(X) is not None:
             dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
             return lazily_transformed(X, self.transform, self.n_components_, dtype)
+        if is_bed(X):
+            return self._fitted.transform_genotypes(os.fspath(X), bool(self.whiten))
+        source = source_of(X)
+        if source is not None:
+            return self._transform_chunks(source)
         X = self._validated(X, reset=False)
         with columns_named(self):
             return _hbpca.transform(rows_of(X), self._maps(), self._holes())
+
+    def _transform_chunks(self, source):
+        check_file_names(self, source.names)
+        with columns_named(self):
+            scores = [_hbpca.transform(chunk, self._maps(), self._holes()) for chunk in source.chunks()]
+        if not scores:
+            raise ValueError("the source gives no chunk: there are no rows")
+        return np.concatenate(scores)
 
     def inverse_transform(self, X):
         """Rows from scores: the points nearest to the data within the components."""

@@ -85,7 +85,7 @@ pub struct PreparationArgs {
     /// Subtract nothing: the plain second moment (truncated SVD)
     #[arg(long, overrides_with = "center", help_heading = PREPARATION)]
     pub no_center: bool,
-    /// Divide every column by its standard deviation or by its range
+    /// Divide every column by its standard deviation, its range or, for genotypes, √(2f(1 − f))
     #[arg(long, value_enum, default_value_t = ScaleArg::None, help_heading = PREPARATION)]
     pub scale: ScaleArg,
 }
@@ -101,6 +101,8 @@ pub enum ScaleArg {
     Std,
     /// Values from 0 to 1
     Minmax,
+    /// √(2f(1 − f)) of the allele frequency f, for genotypes
+    Hwe,
 }
 
 /// `--output-format`.

@@ -6,6 +6,7 @@ use hbpca::{Dense, Matrix};
 use hbpca_io::{Labels, StoredModel, WriteOptions, convert, write};
 use hbpca_lab::fit_report::column_names;
 
+use super::genotypes;
 use crate::args::ConvertArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::number;
@@ -17,6 +18,12 @@ use crate::plan::{self, Files, Source, known_format};
 pub fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     plan::use_threads(&args.threads, (&args.verbosity).into())?;
     Files::default().reads("data", &args.input.data).writes("OUT", [&args.output]).check()?;
+    if let [path] = args.input.data.as_slice()
+        && genotypes::is_of_plink(&args.output)
+        && StoredModel::recognise(path)
+    {
+        return genotypes::convert(&plan::open_model(path)?, &args.output);
+    }
     known_format(&args.output)?;
     if let [path] = args.input.data.as_slice()
         && StoredModel::recognise(path)

@@ -13,6 +13,7 @@ use hbpca_io::{ByteSize, Categories, Data, OutputFile, Reading, StoredModel};
 
 use std::time::Instant;
 
+use super::genotypes;
 use crate::args::FitArgs;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Running;
@@ -49,6 +50,7 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
     let around = Around { args, limits: &config.limits, solver_flags, checkpoints, outputs, verbosity };
     around.fit(|with| {
         let found = match streamed {
+            None if source.is_genotypes() => genotypes::fit(source, in_order, with, verbosity),
             None => in_memory(source, &weights, in_order, with, verbosity),
             Some(streamed) => from_disk(source, streamed, in_order, with, verbosity),
         };
@@ -82,11 +84,13 @@ struct Around<'a> {
 }
 
 /// What a fit is given besides its data.
-struct With<'a, 'b> {
-    observers: &'a mut [&'b mut (dyn Observer + Send + 'b)],
-    checkpoints: Checkpoints<'a>,
+pub struct With<'a, 'b> {
+    /// Told of every iterate.
+    pub observers: &'a mut [&'b mut (dyn Observer + Send + 'b)],
+    /// Where the run is saved, and what it goes on from.
+    pub checkpoints: Checkpoints<'a>,
     /// How an error of the core becomes one of the command.
-    refused: &'a dyn Fn(&Error, &str) -> Failure,
+    pub refused: &'a dyn Fn(&Error, &str) -> Failure,
     meter: Meter,
 }
 
@@ -200,17 +204,23 @@ fn refuse_no_variance(fit: &Fit, about: &About) -> Result<(), Failure> {
 }
 
 /// What is said about the data beside the fit.
-struct About {
-    name: String,
+pub struct About {
+    /// What messages call it.
+    pub name: String,
     /// How it is stored.
-    storage: String,
-    nnz: usize,
-    column_names: Option<Vec<String>>,
-    categories: Vec<Categories>,
-    read_seconds: f64,
+    pub storage: String,
+    /// Its entries.
+    pub nnz: usize,
+    /// The names of its columns.
+    pub column_names: Option<Vec<String>>,
+    /// What text columns were coded into.
+    pub categories: Vec<Categories>,
+    /// Seconds that reading took.
+    pub read_seconds: f64,
     /// The data where it is in memory.
-    data: Option<Data>,
-    stream: Option<json::StreamObject>,
+    pub data: Option<Data>,
+    /// What was read in every pass.
+    pub stream: Option<json::StreamObject>,
 }
 
 /// Loads everything and fits it.
@@ -427,6 +437,7 @@ pub fn preparation(preprocessing: Preprocessing) -> String {
         Scaling::None => centred.into(),
         Scaling::Std => format!("{centred}, scaled to standard deviation 1"),
         Scaling::MinMax => format!("{centred}, scaled to range 1"),
+        Scaling::Hwe => format!("{centred}, scaled by √(2f(1 − f)) of the allele frequencies f"),
         other => format!("{centred}, scaled: {}", other.name()),
     }
 }

@@ -5,6 +5,7 @@ mod completions;
 mod convert;
 mod demo;
 mod fit;
+mod genotypes;
 mod impute;
 mod info;
 mod info_table;

@@ -117,7 +117,7 @@ fn parse_shape(text: &str) -> Result<Extent, Failure> {
     };
     let number = |part: &str| {
         let value: f64 = part.trim().parse().ok()?;
-        (value >= 1.0 && value <= 1e15 && value.fract() == 0.0).then_some(value as usize)
+        ((1.0..=1e15).contains(&value) && value.fract() == 0.0).then_some(value as usize)
     };
     let parts: Vec<usize> = text.split(['x', '×']).map(number).collect::<Option<_>>().ok_or_else(wrong)?;
     match parts[..] {

@@ -3,6 +3,7 @@
 use hbpca::Dense;
 use hbpca_io::score_names;
 
+use super::genotypes;
 use crate::args::TransformArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::say::Verbosity;
@@ -20,6 +21,12 @@ pub fn run(args: &TransformArgs) -> Result<Exit, Failure> {
         .in_new_rows(model.summary().preprocessing.centering, reading.ridge())
         .map_err(|error| Failure::Usage(error.to_string()))?;
     let mut source = Source::find(&args.data)?;
+    if source.is_genotypes() {
+        if let Some(columns) = &args.keep {
+            source.keep(columns);
+        }
+        return genotypes::transform(args, model, source);
+    }
     source.for_model(&stored);
     source.hold_missing(missing);
     if let Some(columns) = &args.keep {

@@ -81,6 +81,7 @@ impl From<&PreparationArgs> for Preprocessing {
                 ScaleArg::None => Scaling::None,
                 ScaleArg::Std => Scaling::Std,
                 ScaleArg::Minmax => Scaling::MinMax,
+                ScaleArg::Hwe => Scaling::Hwe,
             },
         }
     }

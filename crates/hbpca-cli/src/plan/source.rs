@@ -7,7 +7,7 @@ use std::time::Instant;
 use hbpca::missing::Missing;
 use hbpca::{FitConfig, Matrix, RankRows, RowChunks};
 use hbpca_io::{
-    ByteSize, ColumnRef, Data, Features, Input, MissingFields, NamesToMatch, OnDisk, OneHot, Place,
+    BedFile, ByteSize, ColumnRef, Data, Features, Input, MissingFields, NamesToMatch, OnDisk, OneHot, Place,
     Precision, ReadOptions, Share, Storage, StoredModel,
 };
 
@@ -23,6 +23,8 @@ pub struct Source {
     pub name: String,
     input: Input,
     options: ReadOptions,
+    /// The file, where it holds genotypes.
+    bed: Option<PathBuf>,
     /// Whether the columns are those of a model without names.
     for_unnamed_model: bool,
 }
@@ -147,7 +149,11 @@ impl Source {
                 (name(&found), input(&found)?)
             }
         };
-        Ok(Self { name, input, options, for_unnamed_model: false })
+        let bed = match args.data.as_slice() {
+            [path] if options.format.is_none() && BedFile::recognise(path) => Some(path.clone()),
+            _ => None,
+        };
+        Ok(Self { name, input, options, bed, for_unnamed_model: false })
     }
 
     /// Keeps values in these numbers.
@@ -189,6 +195,18 @@ impl Source {
     /// Reads these columns too, as they are.
     pub fn keep(&mut self, columns: &str) {
         self.options.keep = ColumnRef::parse_list(columns);
+    }
+
+    /// Whether the data are genotypes, which stay packed.
+    pub fn is_genotypes(&self) -> bool {
+        self.bed.is_some()
+    }
+
+    /// The file of genotypes, and the options.
+    pub fn into_genotypes(self) -> Result<(PathBuf, ReadOptions), Failure> {
+        let name = self.name;
+        let path = self.bed.ok_or_else(|| Failure::Input(format!("{name}: these are no genotypes")))?;
+        Ok((path, self.options))
     }
 
     /// The input and the options, for commands that read it themselves.

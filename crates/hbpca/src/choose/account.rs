@@ -7,8 +7,8 @@ use super::cost;
 use super::on_disk::Facts;
 use crate::Error;
 use crate::config::FitConfig;
-use crate::matrix::Matrix;
-use crate::solver::{AnchoredSizes, SolverKind};
+use crate::matrix::{Genotypes, Matrix};
+use crate::solver::{AnchoredSizes, KrylovSizes, SolverKind};
 
 impl FitConfig {
     /// Refuses a fit that would take more than the memory that is given.
@@ -23,6 +23,25 @@ impl FitConfig {
         let plural = if k == 1 { "" } else { "s" };
         let what = format!("{n} rows × {d} columns and the vectors of {k} component{plural}");
         let advice = "ask for fewer components, leave out columns that never occur, or allow more memory";
+        Err(Error::Memory { what, needed, limit, advice: advice.to_owned() })
+    }
+
+    /// The same for packed genotypes, which `krylov` is chosen for.
+    pub(crate) fn check_memory_of_genotypes(&self, genotypes: &Genotypes) -> Result<(), Error> {
+        let Some(limit) = self.memory else { return Ok(()) };
+        let (n, d, k) = (genotypes.n_rows(), genotypes.n_cols(), self.k);
+        let sizes = KrylovSizes::suiting(k);
+        let vector = 8 * d as u64;
+        // Vectors of the solver, the four values of each variant, and a number a sample for each vector of a block.
+        let vectors = (2 * (sizes.memory + sizes.block) + 6 * sizes.block + 18) as u64;
+        let needed = genotypes.bytes() as u64 + vector * (vectors + 4) + 8 * (n * sizes.block) as u64;
+        if needed <= limit {
+            return Ok(());
+        }
+        let plural = if k == 1 { "" } else { "s" };
+        let what = format!("{n} samples × {d} variants and the vectors of {k} component{plural}");
+        let advice =
+            "ask for fewer components, leave out variants in linkage disequilibrium, or allow more memory";
         Err(Error::Memory { what, needed, limit, advice: advice.to_owned() })
     }
 

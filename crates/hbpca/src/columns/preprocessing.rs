@@ -27,6 +27,9 @@ pub enum Scaling {
     None,
     /// Its standard deviation (denominator n).
     Std,
+    /// √(2f(1 − f)) for genotypes, where f = mean/2 is the frequency of the allele that is counted: the standard deviation that
+    /// Hardy–Weinberg equilibrium expects.
+    Hwe,
     /// Its range, so that the values fill \[0, 1\]; without centring the minimum is subtracted, which is 0 and
     /// keeps sparsity for the usual counts and frequencies.
     MinMax,
@@ -38,6 +41,7 @@ impl Scaling {
         match self {
             Self::None => "none",
             Self::Std => "std",
+            Self::Hwe => "hwe",
             Self::MinMax => "minmax",
         }
     }
@@ -74,6 +78,9 @@ impl Preprocessing {
         let scale: Option<Vec<f64>> = match self.scaling {
             Scaling::None => None,
             Scaling::Std => Some(variance.iter().map(|v| divisor_or_one(v.sqrt())).collect()),
+            Scaling::Hwe => {
+                Some(statistics.mean().iter().map(|m| divisor_or_one((m * (1.0 - m / 2.0)).sqrt())).collect())
+            }
             Scaling::MinMax => Some(
                 statistics
                     .min()
@@ -153,7 +160,7 @@ impl RowMap {
     pub(crate) fn from_flat(flat: &[f64], d: usize) -> Option<(Self, &[f64])> {
         let (&[shifts, scales, total_variance, uncentred, blur, columns], mut rest) =
             flat.split_first_chunk()?;
-        if columns != d as f64 && columns > 0.0 {
+        if columns > 0.0 && columns as usize != d {
             return None;
         }
         let mut column = |there: f64| {

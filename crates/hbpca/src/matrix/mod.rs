@@ -1,18 +1,20 @@
 //! Data as users have it: n rows in d columns, dense or compressed, f32 or f64, owned or borrowed.
 //!
 //! A [`Dense`] or [`Csr`] matrix is validated once; a [`Sampler`] draws mini-batches of row numbers; [`RowChunks`] are rows that lie
-//! elsewhere.
+//! elsewhere; [`Genotypes`] take two bits each.
 
 mod chunks;
 mod csr;
 mod dense;
 mod fingerprint;
+mod genotypes;
 mod sampler;
 
 pub use chunks::RowChunks;
 pub use csr::Csr;
 pub use dense::Dense;
 pub(crate) use fingerprint::{fingerprint_of_block, fingerprint_of_chunks, hash_of_bits};
+pub use genotypes::{Counts, Genotypes, VariantPlace};
 pub use sampler::{Replacement, Sampler};
 pub(crate) use sampler::{below, random_direction, random_filling, random_normal};
 

@@ -2,6 +2,7 @@
 
 mod dimension;
 mod distances;
+mod genotypes;
 mod holes;
 mod likelihood;
 mod null;

@@ -1,5 +1,6 @@
 //! From data and a few choices to a certified model: the front door.
 
+mod genotypes;
 mod in_memory;
 mod missing;
 mod moments;
@@ -15,9 +16,9 @@ use std::ops::RangeInclusive;
 use crate::cancel::CancelToken;
 use crate::checkpoint::{Checkpoints, Session};
 use crate::choose::{Plan, StepSize, StreamPlan, sample_rows};
-use crate::columns::check_weights;
+use crate::columns::{RowSurvey, Scaling, check_weights};
 use crate::config::FitConfig;
-use crate::matrix::{Matrix, RowChunks};
+use crate::matrix::{Genotypes, Matrix, RowChunks};
 use crate::missing::{FilledRows, Holes, Missing, MissingReport, Scanned};
 use crate::model::most_likely_dimension;
 use crate::moments::Moments;
@@ -27,6 +28,7 @@ use crate::probe::{ProbeConfig, ProbeResult, ProbeSeed, probe};
 use crate::solver::SolverKind;
 use crate::stopwatch::Stopwatch;
 use crate::{Block, Certificate, Driver, Error, Model, Next, Outcome, Report, Summary};
+use genotypes::OfGenotypes;
 use in_memory::InMemory;
 pub use missing::CompletedFit;
 use missing::Rounded;
@@ -135,6 +137,7 @@ pub struct Run<'a> {
     observers: Vec<&'a mut (dyn Observer + Send)>,
     cancel: CancelToken,
     checkpoints: Checkpoints<'a>,
+    survey: Option<RowSurvey>,
 }
 
 impl FitConfig {
@@ -148,6 +151,7 @@ impl FitConfig {
             observers,
             cancel: CancelToken::default(),
             checkpoints,
+            survey: None,
         }
     }
 
@@ -168,6 +172,7 @@ impl FitConfig {
             let advice = "of rows that come in chunks only the covariance is kept: choose auto or covariance";
             return Err(Error::parameter("solver", self.solver, advice));
         }
+        self.refuse_scale_of_genotypes()?;
         self.check(moments.n_rows(), moments.n_cols())?;
         self.on_threads(usize::MAX, || {
             let session = Session::new(self, Checkpoints::default())?;
@@ -217,6 +222,15 @@ impl FitConfig {
         let mut weights = weights.map_or_else(|| vec![1.0; n], <[f64]>::to_vec);
         holes.rows().iter().for_each(|&l| weights[l] = 0.0);
         Ok(Some(weights))
+    }
+
+    /// Only genotypes have allele frequencies.
+    fn refuse_scale_of_genotypes(&self) -> Result<(), Error> {
+        if self.preprocessing.scaling != Scaling::Hwe {
+            return Ok(());
+        }
+        let advice = "it is a scale of genotypes alone: give a .bed file, or choose std";
+        Err(Error::parameter("scale", Scaling::Hwe.name(), advice))
     }
 
     /// Whether a fit of this matrix is done by the thread that asks for it: starting others would take longer.
@@ -311,12 +325,18 @@ impl<'a> Run<'a> {
         self
     }
 
+    /// The rows to be streamed were surveyed in a pass before, which gathered their statistics.
+    pub fn surveyed(mut self, survey: RowSurvey) -> Self {
+        self.survey = Some(survey);
+        self
+    }
+
     /// Fits a matrix in memory. One with holes is copied, unless these are an error ([`fit_completing`](Self::fit_completing) fills it in place).
     pub fn fit(self, matrix: &Matrix<'_>) -> Result<Fit, Error> {
         if self.config.missing != Missing::Error && !Holes::of(matrix).is_empty() {
             return Ok(self.fit_completing(matrix.clone())?.fit);
         }
-        let Self { config, weights, narrowed, mut observers, cancel, checkpoints } = self;
+        let Self { config, weights, narrowed, mut observers, cancel, checkpoints, .. } = self;
         let rounded = Rounded { narrowed, filling: None };
         fit_matrix(config, matrix, weights, rounded, &mut observers, &cancel, checkpoints)
     }
@@ -331,10 +351,16 @@ impl<'a> Run<'a> {
     /// The same for rows that a [plan](FitConfig::plan_streamed) was made for, which tells what this will cost. Where holes are no error, all rows are read once
     /// more to find them.
     pub fn fit_planned(self, mut rows: impl RowChunks, plan: StreamPlan) -> Result<Fit, Error> {
-        let Self { config, weights, mut observers, cancel, checkpoints, .. } = self;
+        if self.survey.is_some() {
+            self.refuse_weights("rows in chunks")?;
+            self.config.refuse_missing("rows in chunks")?;
+        }
+        self.config.refuse_scale_of_genotypes()?;
+        let Self { config, weights, mut observers, cancel, checkpoints, survey, .. } = self;
         let checkpoints = on_disk::with_fingerprint(checkpoints, &mut rows, weights, &plan)?;
         let checkpoints = missing::naming(checkpoints, config);
-        let mut rest = OnDiskRun { config, plan, cancel: &cancel, observers: &mut observers, checkpoints };
+        let mut rest =
+            OnDiskRun { config, plan, cancel: &cancel, observers: &mut observers, checkpoints, survey };
         if config.missing == Missing::Error {
             return rest.fit(rows, weights, Holed::default());
         }
@@ -360,6 +386,21 @@ impl<'a> Run<'a> {
         Ok(fit)
     }
 
+    /// Fits packed genotypes: samples are rows, variants columns, and what is missing is the mean. Weights are refused.
+    pub fn fit_genotypes(self, genotypes: &Genotypes) -> Result<Fit, Error> {
+        self.refuse_weights("genotypes")?;
+        let Self { config, mut observers, cancel, checkpoints, .. } = self;
+        config.check(genotypes.n_rows(), genotypes.n_cols())?;
+        let session = Session::new(config, checkpoints)?;
+        config.on_threads(usize::MAX, || {
+            config.check_memory_of_genotypes(genotypes)?;
+            let clock = session.clock();
+            let source = OfGenotypes::new(genotypes, config, &session, &cancel)?;
+            observers.iter_mut().for_each(|observer| source.announce(&mut **observer));
+            run_on(source, config, session, &clock, &cancel, &mut observers)
+        })
+    }
+
     /// Fits whatever has products with a covariance, on the current thread pool. Rows are as the operator has them: neither centring nor
     /// scaling is added here, weights are refused, and a step size not given is 0.1.
     pub fn fit_operator(self, operator: &mut dyn CovarianceOperator) -> Result<Fit, Error> {
@@ -380,15 +421,18 @@ struct OnDiskRun<'r, 'o, 'c> {
     cancel: &'r CancelToken,
     observers: &'r mut [&'o mut (dyn Observer + Send)],
     checkpoints: Checkpoints<'c>,
+    survey: Option<RowSurvey>,
 }
 
 impl OnDiskRun<'_, '_, '_> {
     fn fit(&mut self, rows: impl RowChunks, weights: Option<&[f64]>, holed: Holed<'_>) -> Result<Fit, Error> {
-        let Self { config, plan, cancel, observers, checkpoints } = self;
+        let Self { config, plan, cancel, observers, checkpoints, survey } = self;
+        let survey = survey.take();
         let session = Session::new(config, std::mem::take(checkpoints))?;
         config.on_threads(plan.threads, || {
             let clock = session.clock();
-            let source = OnDisk::new(rows, weights, holed, config, plan.clone(), session.resumes(), cancel)?;
+            let source =
+                OnDisk::new(rows, weights, holed, config, plan.clone(), session.resumes(), survey, cancel)?;
             let mut told = source.announcing_to(observers);
             let mut told: Vec<&mut (dyn Observer + Send)> = told.iter_mut().map(|o| o as _).collect();
             run_on(source, config, session, &clock, cancel, &mut told)
@@ -413,6 +457,7 @@ fn fit_matrix(
         Some((matrix, weights)) => (matrix, Some(&weights[..])),
         None => (matrix, weights),
     };
+    config.refuse_scale_of_genotypes()?;
     config.check(matrix.n_rows(), matrix.n_cols())?;
     let session = Session::new(config, checkpoints)?;
     let fit = config.on_threads_for(matrix, || {

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use super::source::Source;
 use crate::checkpoint::Checkpoints;
 use crate::choose::{Plan, StreamPlan, sample_rows};
-use crate::columns::RowMap;
+use crate::columns::{RowMap, RowSurvey};
 use crate::config::FitConfig;
 use crate::matrix::{Matrix, RowChunks, fingerprint_of_chunks};
 use crate::missing::Filling;
@@ -36,7 +36,7 @@ pub(super) struct Holed<'a> {
 
 impl<'s> OnDisk<'s> {
     /// Reads a sample, or the data once for its statistics where the solver's first pass cannot gather them; nothing where a
-    /// checkpoint knows them.
+    /// checkpoint or a survey knows them.
     pub(super) fn new(
         rows: impl RowChunks + 's,
         weights: Option<&[f64]>,
@@ -44,6 +44,7 @@ impl<'s> OnDisk<'s> {
         config: &FitConfig,
         plan: StreamPlan,
         resumes: bool,
+        survey: Option<RowSurvey>,
         cancel: &CancelToken,
     ) -> Result<Self, Error> {
         let n = rows.n_rows();
@@ -61,7 +62,9 @@ impl<'s> OnDisk<'s> {
         };
         let mut operator =
             operator.with_pool(pool, config.seed).abandoned_by(cancel).in_precision(config.precision);
-        if resumes {
+        if let Some(survey) = survey {
+            operator = operator.knowing(survey)?;
+        } else if resumes {
             // Its columns are in the checkpoint.
         } else if folds {
             operator.guess_columns(plan.sample_rows, config.seed)?;

@@ -28,7 +28,7 @@ impl Run<'_> {
     ///     fn sum(&self, task: &[f64]) -> Result<Vec<f64>, Error> {
     ///         let first = answer(task, &self.0[0], (0, self.0.len()))?;
     ///         let others = self.0.iter().enumerate().skip(1);
-    ///         others.map(|(i, rows)| answer(task, rows, (i, self.0.len()))).try_fold(first, |sum, next| combine(sum, &next?))
+    ///         others.map(|(i, rows)| answer(task, rows, (i, self.0.len()))).try_fold(first, |sum, next| combine(&sum, &next?))
     ///     }
     /// }
     /// let part = |values: [f64; 4]| -> Result<Matrix, Error> { Ok(Dense::new(values.to_vec(), 2, 2)?.into()) };
@@ -40,6 +40,7 @@ impl Run<'_> {
     pub fn fit_partitions(self, partitions: &dyn Partitions, round_seconds: f64) -> Result<Fit, Error> {
         self.refuse_weights("partitions")?;
         self.config.refuse_missing("partitions")?;
+        self.config.refuse_scale_of_genotypes()?;
         let Self { config, mut observers, cancel, checkpoints, .. } = self;
         if checkpoints.save.is_some() || checkpoints.resume.is_some() {
             let advice = "a fit of partitions keeps none";

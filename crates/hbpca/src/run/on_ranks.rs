@@ -69,7 +69,8 @@ impl<'a> Run<'a> {
         rows: Result<RankRows<'a>, Error>,
         ranks: &'a dyn Communicator,
     ) -> Result<Option<Fit>, Error> {
-        let Self { config, weights, narrowed, mut observers, cancel, checkpoints } = self;
+        let Self { config, weights, narrowed, mut observers, cancel, checkpoints, .. } = self;
+        let rows = config.refuse_scale_of_genotypes().and(rows);
         let counting = match (&rows, weights) {
             (Ok(RankRows::Memory(matrix)), Some(weights)) => matrix.with_rows_that_count(weights),
             _ => None,
@@ -93,7 +94,7 @@ impl<'a> Run<'a> {
         let (plan, begin) = world.begin(config, &mut rows, fingerprints, ranks)?;
         let of = Preparing { weights, narrowed, config, cancel: &cancel, rank: ranks.rank() };
         let prepared = of.shard(rows, &world, &begin);
-        let (prepared, fingerprint) = world.agree(prepared, ranks)?;
+        let (prepared, fingerprint) = World::agree(prepared, ranks)?;
         let Prepared { shard, pool, .. } = prepared;
         let member = Member::new(shard, ranks, pivot, &world.n_rows(), world.is_sparse());
         pool.install(|| {
@@ -464,7 +465,6 @@ impl World {
 
     /// What every rank prepared; the fingerprints of all ranks.
     fn agree<'r>(
-        &self,
         prepared: Result<Prepared<'r>, Error>,
         ranks: &dyn Communicator,
     ) -> Result<(Prepared<'r>, Vec<f64>), Error> {

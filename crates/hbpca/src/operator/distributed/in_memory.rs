@@ -60,7 +60,7 @@ impl Shard for MatrixShard<'_> {
     }
 
     fn single_precision(&mut self) -> bool {
-        self.operator.as_mut().is_some_and(|operator| operator.has_single_precision())
+        self.operator.as_mut().is_some_and(Products::has_single_precision)
     }
 
     fn sum(&mut self, product: Product<'_>, out: &mut Block) -> Result<RoundingBound, Error> {

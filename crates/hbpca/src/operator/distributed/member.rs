@@ -47,7 +47,7 @@ impl Status {
     fn combine(mine: &mut [f64], theirs: &[f64]) {
         mine[STATUS - 1] += theirs[STATUS - 1];
         mine[..STATUS - 1].iter_mut().zip(theirs).enumerate().for_each(|(i, (mine, theirs))| {
-            let replaces = if i < 2 { *theirs < *mine } else { !(*theirs <= *mine) };
+            let replaces = if i < 2 { *theirs < *mine } else { *theirs > *mine || theirs.is_nan() };
             if replaces && !mine.is_nan() {
                 *mine = *theirs;
             }

@@ -64,6 +64,7 @@ pub(super) fn gather(
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "numbers that were sent are the same")]
 mod tests {
     use super::*;
 

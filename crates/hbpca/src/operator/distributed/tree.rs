@@ -36,11 +36,12 @@ pub(super) fn reduce(
 /// `values` of rank 0 ← their sum over all ranks.
 pub(crate) fn sum_over_ranks(ranks: &dyn Communicator, values: &mut [f64]) -> Result<(), Error> {
     reduce(ranks, values, |mine, theirs| {
-        mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs)
+        mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
     })
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "the same bits are meant")]
 mod tests {
     use super::*;
     use crate::operator::thread_ranks;

@@ -57,13 +57,17 @@ impl Answer {
     }
 
     /// The inverse of [`encode`](Self::encode).
-    pub fn decode(numbers: Vec<f64>) -> Result<Self, Error> {
+    pub fn decode(numbers: &[f64]) -> Result<Self, Error> {
         let count = numbers.get(2).map_or(0, |count| *count as usize);
         let from = HEAD.saturating_add(count.saturating_mul(3));
         let (Some(head), Some(partitions)) = (numbers.first_chunk(), numbers.get(HEAD..from)) else {
             return Err(Error::Communication("what a partition answered is no answer".into()));
         };
         Ok(Self { head: *head, partitions: partitions.to_vec(), values: numbers[from..].to_vec() })
+    }
+
+    fn tells_sums(&self) -> bool {
+        self.head[0] > SURVEYS
     }
 
     /// Rows, and two halves of the hash, of every partition.
@@ -91,7 +95,7 @@ impl Answer {
 
     pub(super) fn sums(&self, length: usize) -> Result<&[f64], Error> {
         let found = self.values.len();
-        if self.head[0] == SUMS && found == length {
+        if self.tells_sums() && found == length {
             return Ok(&self.values);
         }
         Err(Error::shape("sums that partitions answered", length, found))
@@ -99,7 +103,7 @@ impl Answer {
 
     pub(super) fn into_statistics(self) -> Result<ColumnStatistics, Error> {
         let d = self.head[1] as usize;
-        if self.head[0] != SURVEYS || self.values.len() != 5 * d + 2 {
+        if self.tells_sums() || self.values.len() != 5 * d + 2 {
             return Err(Error::shape("statistics that partitions answered", 5 * d + 2, self.values.len()));
         }
         let (pivot, flat) = self.values.split_at(d);
@@ -108,18 +112,19 @@ impl Answer {
 
     fn add(&mut self, other: &Self) -> Result<(), Error> {
         let (mine, theirs) = (&self.head, &other.head);
-        if mine[1] != theirs[1] {
+        let sizes = |head: &[f64; HEAD]| [head[0], head[2]].map(|x| x as usize);
+        if mine[1] as usize != theirs[1] as usize {
             let (mine, theirs) = (mine[1], theirs[1]);
             return Err(Error::Communication(format!(
                 "partitions have {mine} and {theirs} columns; all must have the same"
             )));
         }
-        if mine[3] != theirs[3] {
+        if (mine[3] > 0.0) != (theirs[3] > 0.0) {
             return Err(Error::Communication(
                 "some partitions are sparse and some dense; make all alike".into(),
             ));
         }
-        if [mine[0], mine[2]] != [theirs[0], theirs[2]] || self.values.len() != other.values.len() {
+        if sizes(mine) != sizes(theirs) || self.values.len() != other.values.len() {
             return Err(Error::Communication("partitions answered different tasks".into()));
         }
         self.head[4] += other.head[4];
@@ -136,7 +141,7 @@ impl Answer {
             mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
         };
         add(&mut self.partitions, &other.partitions);
-        if self.head[0] == SUMS {
+        if self.tells_sums() {
             add(&mut self.values, &other.values);
         } else {
             self.merge_statistics(other)?;
@@ -162,8 +167,8 @@ impl Answer {
 }
 
 /// Two encoded answers as one.
-pub fn combine(mine: Vec<f64>, theirs: &[f64]) -> Result<Vec<f64>, Error> {
+pub fn combine(mine: &[f64], theirs: &[f64]) -> Result<Vec<f64>, Error> {
     let mut mine = Answer::decode(mine)?;
-    mine.add(&Answer::decode(theirs.to_vec())?)?;
+    mine.add(&Answer::decode(theirs)?)?;
     Ok(mine.encode())
 }

@@ -57,7 +57,7 @@ impl<'p> Partitioned<'p> {
         if partitions.count() == 0 {
             return Err(Error::Empty { n: 0, d: 0 });
         }
-        let answer = Answer::decode(partitions.sum(&Task::Survey.encode())?)?;
+        let answer = Answer::decode(&partitions.sum(&Task::Survey.encode())?)?;
         let (sparse, entries, single) = (answer.is_sparse(), answer.entries(), answer.has_single());
         let (seen, statistics) = (answer.partitions().to_vec(), answer.into_statistics()?);
         if seen.len() != 3 * partitions.count() {
@@ -91,7 +91,7 @@ impl<'p> Partitioned<'p> {
 
     /// One round. Refuses answers of other rows than those of the first.
     fn ask(&self, task: &Task<'_>) -> Result<Answer, Error> {
-        let answer = Answer::decode(self.partitions.sum(&task.encode())?)?;
+        let answer = Answer::decode(&self.partitions.sum(&task.encode())?)?;
         let now = answer.partitions();
         if now.len() != self.seen.len() {
             return Err(Error::shape("partitions that answered", self.seen.len() / 3, now.len() / 3));
@@ -207,7 +207,7 @@ mod tests {
                 partitions.iter().enumerate().map(|(i, rows)| answer(task, rows, (i, partitions.len())));
             let mut answers = answers.collect::<Result<Vec<_>, _>>()?.into_iter();
             let first = answers.next().unwrap();
-            answers.try_fold(first, |sum, next| combine(sum, &next))
+            answers.try_fold(first, |sum, next| combine(&sum, &next))
         }
     }
 

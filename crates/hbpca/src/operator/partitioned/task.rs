@@ -31,25 +31,25 @@ pub enum Task<'a> {
     },
 }
 
-const SURVEY: f64 = 0.0;
-const SUM: f64 = 1.0;
-const FORM: f64 = 2.0;
+const SURVEY: u8 = 0;
+const SUM: u8 = 1;
+const FORM: u8 = 2;
 
 impl Task<'_> {
     /// As numbers: kind, precision, p, the map, V.
     pub fn encode(&self) -> Vec<f64> {
         let single = |precision: Precision| f64::from(u8::from(precision == Precision::Single));
         match *self {
-            Task::Survey => vec![SURVEY],
+            Task::Survey => vec![f64::from(SURVEY)],
             Task::Sum { map, precision, v } => {
-                let mut numbers = vec![SUM, single(precision), v.p() as f64];
+                let mut numbers = vec![f64::from(SUM), single(precision), v.p() as f64];
                 numbers.extend(map.to_flat(v.d()));
                 numbers.extend_from_slice(v.values());
                 numbers
             }
             Task::Form { map, precision } => {
                 let d = map.shift().or(map.scale()).map_or(0, <[f64]>::len);
-                let mut numbers = vec![FORM, single(precision), 0.0];
+                let mut numbers = vec![f64::from(FORM), single(precision), 0.0];
                 numbers.extend(map.to_flat(d));
                 numbers
             }
@@ -63,32 +63,33 @@ pub fn answer(task: &[f64], matrix: &Matrix<'_>, (index, count): (usize, usize))
         return Err(Error::shape("partitions", count, index + 1));
     }
     let mut answer = Answer::of(matrix, index, count);
-    match task {
-        &[SURVEY] => {
+    let (kind, rest) = task.split_first().ok_or_else(not_a_task)?;
+    match (*kind as u8, rest) {
+        (SURVEY, []) => {
             let pivot = ColumnStatistics::pivot_at(matrix, 0);
             let statistics = ColumnStatistics::relative_to(&pivot, matrix, None, &CancelToken::default());
             statistics.refuse_not_finite(matrix)?;
             answer.tell_statistics(&pivot, &statistics);
         }
-        &[SUM, single, p, ref rest @ ..] => {
+        (SUM, [single, p, rest @ ..]) => {
             let (map, v) = RowMap::from_flat(rest, matrix.n_cols()).ok_or_else(not_a_task)?;
-            let p = p as usize;
+            let p = *p as usize;
             let v = if v.len() == matrix.n_cols() * p { v.to_vec() } else { return Err(not_a_task()) };
             let v = Block::from_values(matrix.n_cols(), p, v)?;
             let mut operator = Covariance::with_map(matrix, map);
             let mut sums = Block::zeros(0, 0);
-            let product = Product { rows: Rows::All, precision: precision(single), v: &v };
+            let product = Product { rows: Rows::All, precision: precision(*single), v: &v };
             let rounding = operator.sum_rows(product, &mut sums)?;
             answer.tell_sums(rounding, sums.values().iter().copied());
         }
-        &[FORM, single, _, ref rest @ ..] => {
+        (FORM, [single, _, rest @ ..]) => {
             let (map, nothing) = RowMap::from_flat(rest, matrix.n_cols()).ok_or_else(not_a_task)?;
             if !nothing.is_empty() {
                 return Err(not_a_task());
             }
             let mut operator = Covariance::with_map(matrix, map);
             let mut c = Block::zeros(0, 0);
-            let single = if operator.single_precision() { precision(single) } else { Precision::Double };
+            let single = if operator.single_precision() { precision(*single) } else { Precision::Double };
             let rounding = operator.covariance(single, &mut c)?;
             let (d, n) = (matrix.n_cols(), matrix.n_rows() as f64);
             let triangle = c.values().chunks_exact(d).enumerate().flat_map(|(i, row)| &row[..=i]);

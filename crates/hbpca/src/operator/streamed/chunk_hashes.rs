@@ -16,6 +16,11 @@ pub(super) struct ChunkHashes {
 }
 
 impl ChunkHashes {
+    /// Those of a pass that was made before.
+    pub(super) fn of_pass(hashes: Vec<u64>) -> Self {
+        Self { known: hashes.into_iter().map(Some).collect(), from_checkpoint: false }
+    }
+
     /// Remembers the hash of chunk i, or refuses another one than before.
     pub(super) fn compare(&mut self, i: usize, hash: u64, rows: Range<usize>) -> Result<(), Error> {
         if self.known.len() <= i {
@@ -24,7 +29,7 @@ impl ChunkHashes {
         match self.known[i].replace(hash) {
             Some(before) if before != hash => {
                 let Range { start, end } = rows;
-                let place = format!("rows {start} to {} (counted from 0)", end - 1);
+                let place = format!("chunk {i}: rows {start} to {} (counted from 0)", end - 1);
                 Err(if self.from_checkpoint {
                     Error::Checkpoint(format!(
                         "{place} have changed since it was written: give the data it was made from, or begin anew"

@@ -21,6 +21,7 @@ mod shard;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use chunk_hashes::ChunkHashes;
 use pool::Pool;
 use ranges::{longest_chunk, ranges_of, spread_ranges};
 pub(crate) use read_ahead::IN_FLIGHT;
@@ -28,7 +29,9 @@ use read_ahead::{Chunks, Reader};
 
 use super::products::sum::{Operand, OperandRoom, Prepared, Scratch, center};
 use super::{Precision, PrecisionChoice, Products, Rows, reshape};
-use crate::columns::{ColumnStatistics, GatheredStatistics, Preprocessing, RowMap, check_weights, heaviest};
+use crate::columns::{
+    ColumnStatistics, GatheredStatistics, Preprocessing, RowMap, RowSurvey, check_weights, heaviest,
+};
 use crate::matrix::{Matrix, RowChunks};
 use crate::missing::Filling;
 use crate::rounding::{RoundingBound, rounding_of_sum};
@@ -243,6 +246,18 @@ impl<'s> Streamed<'s> {
         self.statistics_passes += 1;
         self.know(gathered.finish()?);
         Ok(())
+    }
+
+    /// Takes over what a pass before this one found; the rows must be those that it saw.
+    pub(crate) fn knowing(mut self, survey: RowSurvey) -> Result<Self, Error> {
+        if survey.starts() != self.reader.source.starts() {
+            return Err(Error::shape("rows of a survey", self.n_rows(), survey.n_rows()));
+        }
+        let (statistics, hashes) = survey.finish()?;
+        self.reader.hashes = ChunkHashes::of_pass(hashes);
+        self.statistics_passes += 1;
+        self.know(statistics);
+        Ok(self)
     }
 
     /// Reads the rows once more that the last pass left in the pool; and all of them, if they may have been written to since a checkpoint, for their
