@@ -1,6 +1,10 @@
 //! `--missing`, `hbpca impute` and `--one-hot`.
 
-#![allow(clippy::unwrap_used, reason = "what cannot go on in a test has failed")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::format_push_string,
+    reason = "what cannot go on in a test has failed; files are small"
+)]
 
 mod common;
 

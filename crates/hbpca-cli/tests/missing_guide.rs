@@ -2,7 +2,11 @@
 //!
 //! `HBPCA_UPDATE_GUIDE=1 cargo test -p hbpca-cli --test missing_guide` writes what was printed into the page.
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, reason = "what cannot go on in a test has failed")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::format_push_string,
+    reason = "what cannot go on in a test has failed; files are small"
+)]
 
 mod common;
 

@@ -1,6 +1,10 @@
 //! `--weight-column` and `--weights`: rows that count more than once, once, or not at all.
 
-#![allow(clippy::unwrap_used, reason = "what cannot go on in a test has failed")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::format_push_string,
+    reason = "what cannot go on in a test has failed; files are small"
+)]
 
 mod common;
 

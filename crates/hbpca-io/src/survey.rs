@@ -134,7 +134,7 @@ impl ColumnSurvey {
 
 /// Looks at every field of CSV or TSV in one file, or at the columns of another dense matrix, with its gaps; nothing for compressed rows, and for a stream or several
 /// parts of text.
-pub fn survey(input: Input, options: &ReadOptions) -> Result<Option<TableSurvey>, ReadError> {
+pub fn survey(input: &Input, options: &ReadOptions) -> Result<Option<TableSurvey>, ReadError> {
     let Some(paths) = input.files()? else { return Ok(None) };
     if let [path] = &paths[..] {
         let opened = Part::Path(path.clone()).open(options, &Arc::new(AtomicU64::new(0)))?;
@@ -176,7 +176,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.csv");
         std::fs::write(&path, text).unwrap();
-        survey(Input::path(&path), &ReadOptions::default()).unwrap().unwrap()
+        survey(&Input::path(&path), &ReadOptions::default()).unwrap().unwrap()
     }
 
     #[test]

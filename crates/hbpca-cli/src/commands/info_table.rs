@@ -52,7 +52,7 @@ impl MixedTable {
         let file = args.data.first().map_or_else(String::new, |path| path.display().to_string());
         let (input, options) = source.into_parts();
         let survey =
-            survey(input, &options)?.filter(|table| table.columns.iter().any(|column| !column.is_numeric()));
+            survey(&input, &options)?.filter(|table| table.columns.iter().any(|column| !column.is_numeric()));
         Ok(survey.map(|survey| Self { name, file, survey }))
     }
 

@@ -110,6 +110,9 @@ impl From<Column> for Labels {
     }
 }
 
+/// Values, and for each row whether it has one where some have none.
+type Nullable<V> = (Vec<V>, Option<Vec<bool>>);
+
 impl ColumnPlace<'_> {
     /// All values as numbers, nulls as NaN where they may be.
     fn numbers<T: DataType, N: Copy>(
@@ -141,7 +144,7 @@ impl ColumnPlace<'_> {
         &self,
         mut reader: ColumnReaderImpl<T>,
         levels: i16,
-    ) -> Result<(Vec<T::T>, Option<Vec<bool>>), ReadError> {
+    ) -> Result<Nullable<T::T>, ReadError> {
         const AT_ONCE: usize = 1 << 16;
         let (mut values, mut defined) = (Vec::new(), Vec::new());
         let mut n_rows = 0;

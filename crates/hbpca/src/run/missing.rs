@@ -42,7 +42,7 @@ pub struct CompletedFit<'m> {
 impl Run<'_> {
     /// Fits a matrix whose holes (NaN) become what [`FitConfig::missing`] says, and gives the completed matrix back. An owned matrix is filled in place, but that
     /// `em` makes f64 of f32.
-    pub fn fit_completing<'m>(self, matrix: Matrix<'m>) -> Result<CompletedFit<'m>, Error> {
+    pub fn fit_completing(self, matrix: Matrix<'_>) -> Result<CompletedFit<'_>, Error> {
         let Self { config, weights, narrowed, mut observers, cancel, checkpoints, .. } = self;
         if config.missing == Missing::Em {
             config.em.check()?;
