@@ -29,6 +29,7 @@ ENVIRONMENTS = {
         "scikit-learn",
         "scipy",
         "pandas",
+        "statsmodels",
         "polars",
         "pyarrow",
         "h5py",

@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use hbpca::Matrix;
-use hbpca_io::{ColumnRef, Encoding, Format, HeaderLine, Input, Labels, NumberStyle, Precision, ReadOptions};
+use hbpca_io::{
+    ColumnRef, Encoding, Format, HeaderLine, Input, Labels, MissingFields, NumberStyle, Precision,
+    ReadOptions,
+};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -30,7 +33,7 @@ impl From<Column> for ColumnRef {
 
 /// Reads a file or a folder of parts into a dict of arrays; the package makes a matrix of them.
 #[pyfunction]
-#[pyo3(signature = (path, *, format=None, label_column=None, columns=None, precision=None, n_columns=None, header=None, decimal='.', thousands=None, encoding=None))]
+#[pyo3(signature = (path, *, format=None, label_column=None, columns=None, precision=None, n_columns=None, header=None, decimal='.', thousands=None, encoding=None, missing="error"))]
 // One keyword for each option of the reader.
 #[allow(clippy::too_many_arguments)]
 pub fn read<'py>(
@@ -45,6 +48,7 @@ pub fn read<'py>(
     decimal: char,
     thousands: Option<char>,
     encoding: Option<&str>,
+    missing: &str,
 ) -> Outcome<Bound<'py, PyDict>> {
     let options = ReadOptions {
         format: format.map(named_format).transpose()?,
@@ -66,6 +70,11 @@ pub fn read<'py>(
         },
         numbers: NumberStyle { decimal, thousands },
         encoding: encoding.map(named_encoding).transpose()?,
+        missing: match missing {
+            "error" => MissingFields::Refused,
+            "nan" => MissingFields::Nan,
+            other => return Err(Failure::value(format!("missing = {other:?}: choose \"error\" or \"nan\""))),
+        },
         ..ReadOptions::default()
     };
     let data = py.detach(|| hbpca_io::read(Input::path(path), &options))?;

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use hbpca::certificate::{Certainty, Cluster};
+use hbpca::missing::Missing;
 use hbpca::{Fit, Record, Whitening};
-use hbpca_io::{BedFile, OutputFile, StoredModel};
+use hbpca_io::{BedFile, OutputFile, Reading, StoredModel};
 use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyType};
@@ -28,6 +29,12 @@ impl Fitted {
             || certificate.following_eigenvalue().is_some()
             || fit.solver.finds_many();
         Self { stored: StoredModel::of_fit(fit, &fit.chosen_because, tol), gap_is_known }
+    }
+
+    /// The same, with what became of missing values.
+    pub fn treating(self, missing: Missing, fit: &Fit) -> Self {
+        let reading = Reading { missing, missing_values: fit.missing, ..Reading::default() };
+        Self { stored: self.stored.with_reading(reading), ..self }
     }
 
     /// A file of a model needs something to hold.
@@ -127,6 +134,43 @@ impl Fitted {
     #[getter]
     fn total_variance(&self) -> f64 {
         self.stored.model.summary().total_variance
+    }
+
+    /// What becomes of missing values, and the ridge of `em`.
+    #[getter]
+    fn missing(&self) -> (&'static str, f64) {
+        let reading = &self.stored.origin.reading;
+        (reading.missing.name(), reading.ridge())
+    }
+
+    /// What was done about missing values, where there were such.
+    #[getter]
+    fn missing_values<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(report) = self.stored.origin.reading.missing_values else { return Ok(None) };
+        let dict = PyDict::new(py);
+        dict.set_item("sentence", report.to_string())?;
+        dict.set_item("policy", report.policy.name())?;
+        dict.set_item("entries", report.entries)?;
+        dict.set_item("rows", report.rows)?;
+        dict.set_item("dropped", report.dropped)?;
+        if let Some(point) = report.stationary_point {
+            dict.set_item("rounds", point.rounds)?;
+            dict.set_item("distance", point.distance)?;
+            dict.set_item("is_stationary_point", point.is_reached())?;
+        }
+        Ok(Some(dict))
+    }
+
+    /// Sum of the row weights; n without weights.
+    #[getter]
+    fn weight(&self) -> f64 {
+        self.stored.model.summary().weight
+    }
+
+    /// Whether there is an n − 1 to divide by.
+    #[getter]
+    fn has_sample_variance(&self) -> bool {
+        self.stored.model.has_sample_variance()
     }
 
     /// n.

@@ -7,8 +7,9 @@ use std::borrow::Cow;
 use std::ffi::CString;
 use std::path::PathBuf;
 
+use hbpca::missing::Missing;
 use hbpca::{Csr, Dense, Error, Matrix};
-use hbpca_io::ByteSize;
+use hbpca_io::{ByteSize, MissingFields};
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
@@ -140,9 +141,12 @@ impl Input<'_> {
         &self,
         py: Python<'_>,
         check: FiniteCheck,
+        missing: Missing,
     ) -> Outcome<(Matrix<'_>, Option<Vec<String>>)> {
         let Self::File { path, .. } = self else { return Ok((self.matrix(check)?, None)) };
-        let data = hbpca_io::read(hbpca_io::Input::path(path), &hbpca_io::ReadOptions::default())?;
+        let missing = if missing == Missing::Error { MissingFields::Refused } else { MissingFields::Nan };
+        let options = hbpca_io::ReadOptions { missing, ..hbpca_io::ReadOptions::default() };
+        let data = hbpca_io::read(hbpca_io::Input::path(path), &options)?;
         for note in &data.notes {
             let text = CString::new(note.as_str()).map_err(|error| Failure::Python(error.into()))?;
             PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1).map_err(Failure::Python)?;
@@ -198,7 +202,8 @@ fn dense<T: hbpca::Real>(
 ) -> Result<Dense<'_, T>, Error> {
     match check {
         FiniteCheck::Later if stride == d => Dense::deferring_finite_check(Cow::Borrowed(values), n, d),
-        _ => Dense::strided(values, n, d, stride),
+        FiniteCheck::Later => Dense::strided_deferring_finite_check(values, n, d, stride),
+        FiniteCheck::Now => Dense::strided(values, n, d, stride),
     }
 }
 

@@ -54,12 +54,7 @@ impl Moments {
         let weights = weights.as_ref().map(contiguous).transpose()?;
         let config = settings.config()?;
         let before = before.map(|before| before.0.clone());
-        py.detach(|| {
-            let chunk = config.moments(&matrix, weights)?;
-            let Some(mut all) = before else { return Ok(Self(chunk)) };
-            all.merge(&chunk)?;
-            Ok(Self(all))
-        })
+        py.detach(|| Ok(Self(config.moments(before, &matrix, weights)?)))
     }
 
     /// The components of all rows seen, always by the one solver that needs no rows.
@@ -69,7 +64,7 @@ impl Moments {
         let shape = (self.0.n_rows(), self.0.n_cols());
         let kept = ask(&mut config, n_components.as_ref(), settings.svd_solver(), shape)?;
         let fit = kept.of(py.detach(|| config.fit_moments(&self.0))?);
-        Ok(Fitted::of_fit(&fit, config.limits.tol))
+        Ok(Fitted::of_fit(&fit, config.limits.tol).treating(config.missing, &fit))
     }
 
     #[classmethod]

@@ -52,10 +52,10 @@ pub fn fit(
     let names;
     let place = place_of(py, &rows, &config)?;
     let (data, shape) = match place {
-        Placed::OnDisk { rows, memory } if weights.is_none() => {
+        Placed::OnDisk { rows, memory } => {
             let shape = (rows.n_rows(), rows.n_cols());
             names = rows.column_names().map(<[String]>::to_vec);
-            (Data::OnDisk { rows, memory }, shape)
+            (Data::OnDisk { rows, weights, memory }, shape)
         }
         Placed::Genotypes { file: read, memory } => {
             file = read;
@@ -77,8 +77,8 @@ pub fn fit(
             (matrix, names) = (loaded, rows.names());
             (Data::InMemory { matrix: &matrix, weights }, (matrix.n_rows(), matrix.n_cols()))
         }
-        Placed::OnDisk { .. } | Placed::AsGiven => {
-            (matrix, names) = rows.named_matrix(py, FiniteCheck::Later)?;
+        Placed::AsGiven => {
+            (matrix, names) = rows.named_matrix(py, FiniteCheck::Later, config.missing)?;
             (Data::InMemory { matrix: &matrix, weights }, (matrix.n_rows(), matrix.n_cols()))
         }
     };
@@ -86,7 +86,8 @@ pub fn fit(
     let snapshots = snapshots.then(|| Snapshots::new(&config, shape, selection));
     let run = Run { data, callback: callback.as_ref() };
     let fit = run.fit(py, &config, snapshots)?.ok_or_else(|| Failure::value("no rank has the fit"))?;
-    Fitted::of_fit(&selection.of(fit), config.limits.tol).named(names)
+    let fit = selection.of(fit);
+    Fitted::of_fit(&fit, config.limits.tol).treating(config.missing, &fit).named(names)
 }
 
 /// Fits the rows of all ranks, of which these are one's own and `shape` is that of all. The first rank gets the result.
@@ -195,7 +196,7 @@ fn place_of(py: Python<'_>, rows: &Input<'_>, config: &FitConfig) -> Outcome<Pla
 /// What is fitted.
 enum Data<'a> {
     InMemory { matrix: &'a Matrix<'a>, weights: Option<&'a [f64]> },
-    OnDisk { rows: Box<dyn OnDisk>, memory: u64 },
+    OnDisk { rows: Box<dyn OnDisk>, weights: Option<&'a [f64]>, memory: u64 },
     Genotypes { genotypes: &'a Genotypes, memory: u64, weights: Option<&'a [f64]> },
     Iterated { chunks: Iterated, survey: RowSurvey, memory: u64, weights: Option<&'a [f64]> },
     Sliced { rows: Sliced, memory: u64, weights: Option<&'a [f64]> },
@@ -222,6 +223,10 @@ impl Data<'_> {
                 let config = FitConfig { memory, ..config.clone() };
                 Ok(Some(config.run().weights(weights).observers(observers).cancelled_by(cancel).fit(matrix)?))
             }
+            Self::OnDisk { rows, weights, memory } => {
+                let run = config.run().weights(weights).observers(observers).cancelled_by(cancel);
+                Ok(Some(run.fit_streamed(rows, memory)?))
+            }
             Self::Genotypes { genotypes, memory, weights } => {
                 let config = FitConfig { memory: Some(memory), ..config.clone() };
                 let run = config.run().weights(weights).observers(observers).cancelled_by(cancel);
@@ -238,9 +243,6 @@ impl Data<'_> {
             Self::Sliced { rows, memory, weights } => {
                 let run = config.run().weights(weights).observers(observers).cancelled_by(cancel);
                 Ok(Some(run.fit_streamed(rows, memory)?))
-            }
-            Self::OnDisk { rows, memory } => {
-                Ok(Some(config.run().observers(observers).cancelled_by(cancel).fit_streamed(rows, memory)?))
             }
             Self::OnRanks { matrix, weights, ranks } => {
                 let run = config.run().weights(weights).observers(observers).cancelled_by(cancel);

@@ -1,6 +1,7 @@
 //! Data to scores and back, for components that live in NumPy arrays.
 
-use hbpca::{ColumnStatistics, Matrix, Projection, Real};
+use hbpca::missing::{HolesInRows, Missing};
+use hbpca::{Centering, ColumnStatistics, Matrix, Projection, Real};
 use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
@@ -32,15 +33,39 @@ fn part<'a>(part: Option<&'a PyReadonlyArray1<'_, f64>>) -> Outcome<Option<&'a [
     part.map(contiguous).transpose()
 }
 
-/// n×k scores of every row, in the precision of the rows.
+/// What becomes of holes in rows that are transformed, as attributes of a Python object.
+#[derive(FromPyObject)]
+pub struct Holes {
+    missing: Option<String>,
+    /// Whether the model knows the means.
+    center: bool,
+    ridge: Option<f64>,
+}
+
+impl Holes {
+    fn rule(&self) -> Outcome<HolesInRows> {
+        let missing: Missing = self.missing.as_deref().map(str::parse).transpose()?.unwrap_or_default();
+        let centering = if self.center { Centering::Mean } else { Centering::None };
+        Ok(missing.in_new_rows(centering, self.ridge.unwrap_or(0.0))?)
+    }
+}
+
+/// n×k scores of every row, in the precision of the rows; those of rows with holes as `holes` says, which are refused without it.
 #[pyfunction]
+#[pyo3(signature = (rows, maps, holes=None))]
 // Owned, because these types are what the arguments are converted into.
 #[allow(clippy::needless_pass_by_value)]
-pub fn transform<'py>(py: Python<'py>, rows: Input<'py>, maps: Maps<'py>) -> Outcome<Bound<'py, PyAny>> {
+pub fn transform<'py>(
+    py: Python<'py>,
+    rows: Input<'py>,
+    maps: Maps<'py>,
+    holes: Option<Holes>,
+) -> Outcome<Bound<'py, PyAny>> {
     let matrix = rows.matrix(FiniteCheck::Later)?;
+    let rule = holes.map_or(Ok(HolesInRows::Refused), |holes| holes.rule())?;
     match matrix {
-        Matrix::DenseF32(_) | Matrix::CsrF32(_) => scores_of_rows::<f32>(py, &rows, &matrix, &maps),
-        Matrix::DenseF64(_) | Matrix::CsrF64(_) => scores_of_rows::<f64>(py, &rows, &matrix, &maps),
+        Matrix::DenseF32(_) | Matrix::CsrF32(_) => scores_of_rows::<f32>(py, &rows, &matrix, &maps, rule),
+        Matrix::DenseF64(_) | Matrix::CsrF64(_) => scores_of_rows::<f64>(py, &rows, &matrix, &maps, rule),
     }
 }
 
@@ -49,12 +74,16 @@ fn scores_of_rows<'py, T: Real + Element>(
     rows: &Input<'py>,
     matrix: &Matrix<'_>,
     maps: &Maps<'py>,
+    rule: HolesInRows,
 ) -> Outcome<Bound<'py, PyAny>> {
     let projection = maps.projection()?;
-    let scores: Vec<T> = py.detach(|| projection.transform_to(matrix))?;
+    let mut scores: Vec<T> = py.detach(|| projection.transform_to(matrix))?;
     // A row with NaN or an infinity has no finite score, as 0·∞ is NaN: the k scores tell at k/d of the cost of the d entries.
     if !scores.iter().all(|score| score.to_f64().is_finite()) {
-        rows.matrix(FiniteCheck::Now)?;
+        if rule == HolesInRows::Refused {
+            rows.matrix(FiniteCheck::Now)?;
+        }
+        scores = py.detach(|| projection.transform_with_holes(matrix, rule))?;
     }
     table(py, scores, matrix.n_rows(), projection.n_components())
 }

@@ -1,5 +1,6 @@
 //! Keywords as a [`FitConfig`]. What is not given keeps the core's default: none is repeated here.
 
+use hbpca::missing::Missing;
 use hbpca::{Accuracy, Batch, Block, Centering, FitConfig, MomentumChoice, Preprocessing, Scaling};
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
@@ -27,6 +28,10 @@ pub struct Settings<'py> {
     seed: Option<u64>,
     threads: Option<usize>,
     start: Option<PyReadonlyArray2<'py, f64>>,
+    missing: Option<String>,
+    em_tol: Option<f64>,
+    em_max_rounds: Option<usize>,
+    em_ridge: Option<f64>,
 }
 
 /// A mini-batch: a number of rows, a share of them, or text such as `1%`.
@@ -67,8 +72,17 @@ impl Settings<'_> {
         config.epoch = self.epoch.unwrap_or(config.epoch);
         config.seed = self.seed.unwrap_or(config.seed);
         config.threads = self.threads.unwrap_or(config.threads);
+        config.missing = self.missing()?;
+        set(&mut config.em.tol, self.em_tol);
+        set(&mut config.em.ridge, self.em_ridge);
+        config.em.max_rounds = self.em_max_rounds.unwrap_or(config.em.max_rounds);
         config.start = self.start.as_ref().map(first_iterate).transpose()?;
         Ok(config)
+    }
+
+    /// What becomes of missing values.
+    pub fn missing(&self) -> Outcome<Missing> {
+        Ok(self.missing.as_deref().map(str::parse).transpose()?.unwrap_or_default())
     }
 
     /// scikit-learn's argument, where it asks for anything.

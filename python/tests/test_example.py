@@ -14,8 +14,12 @@ import hbpca._pca
 import hbpca.theory
 
 PYTHON = Path(__file__).resolve().parents[1]
-GUIDE = PYTHON.parent / "docs" / "guide" / "python.md"
-BLOCKS = list(enumerate(re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)))
+GUIDES = [PYTHON.parent / "docs" / "guide" / name for name in ("python.md", "missing-values.md")]
+BLOCKS = [
+    (f"{guide.name}, block {number}", block)
+    for guide in GUIDES
+    for number, block in enumerate(re.findall(r"```python\n(.*?)```", guide.read_text(), re.DOTALL))
+]
 
 
 def test_the_example_prints_what_it_says():
@@ -34,8 +38,8 @@ def test_docstrings(module):
     assert failed == 0 < attempted
 
 
-@pytest.mark.parametrize("number, block", BLOCKS)
-def test_the_code_of_the_guide_runs(number, block, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name, block", BLOCKS)
+def test_the_code_of_the_guide_runs(name, block, tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((400, 30)) * 0.8 ** np.arange(30)
     monkeypatch.chdir(tmp_path)
@@ -45,4 +49,4 @@ def test_the_code_of_the_guide_runs(number, block, tmp_path, monkeypatch):
 
     matplotlib.use("Agg")
     S = scipy.sparse.random_array((400, 30), density=0.2, rng=rng, format="csr")
-    exec(compile(block, f"{GUIDE.name}, block {number}", "exec"), {"X": X, "S": S, "y": np.arange(400) % 2})
+    exec(compile(block, name, "exec"), {"X": X, "S": S, "y": np.arange(400) % 2})

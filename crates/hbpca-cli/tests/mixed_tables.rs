@@ -33,13 +33,13 @@ fn info_describes_every_column_and_suggests_a_fit_that_works() {
 }
 
 #[test]
-fn gaps_are_counted_and_left_out_of_the_suggestion() {
+fn gaps_are_counted_and_the_suggestion_fills_them() {
     let folder = Folder::new();
     folder.write("gaps.csv", "a,b,c\n1,2,3\n4,,1\n2,NA,5\n");
     let object = folder.run("info gaps.csv --json").json(0);
     assert_eq!(object["table"][1]["missing"], 2);
-    assert_eq!(object["suggestion"], "hbpca fit gaps.csv --numeric --exclude b -k 2 --scale std");
-    assert_eq!(folder.run("fit gaps.csv --numeric --exclude b -k 2").code(), 0);
+    assert_eq!(object["suggestion"], "hbpca fit gaps.csv --missing mean -k 3 --scale std");
+    assert_eq!(folder.run("fit gaps.csv --missing mean -k 2").code(), 0);
     // A table that is broken, not mixed, is still an error.
     folder.write("ragged.csv", "a,b\n1,2\n3\n");
     folder.run("info ragged.csv").refusal(3);

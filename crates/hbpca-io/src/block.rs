@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use hbpca::{Csr, Dense, Error, Matrix};
 use rayon::prelude::*;
 
-use crate::Precision;
+use crate::{MissingFields, Precision};
 
 /// Numbers in one of the two types a matrix can have.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,6 +82,15 @@ impl Values {
                 }
             }
         }
+    }
+
+    /// The position of the first value that is refused: an infinity, and NaN unless that is a missing value.
+    pub(crate) fn first_refused(&self, missing: MissingFields) -> Option<usize> {
+        let first = self.first_not_finite()?;
+        if missing == MissingFields::Refused {
+            return Some(first);
+        }
+        (first..self.len()).find(|&at| self.get(at).is_infinite())
     }
 
     /// The position of the first NaN or infinity.

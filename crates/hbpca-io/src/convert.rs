@@ -119,7 +119,11 @@ impl Parts {
                 }
                 for block in blocks {
                     let n_rows = block.n_rows();
-                    each(&about, open.format, checked(block, options.precision, &open.name, rows_before)?)?;
+                    each(
+                        &about,
+                        open.format,
+                        checked(block, options.precision, options.missing, &open.name, rows_before)?,
+                    )?;
                     rows_before += n_rows;
                 }
             }

@@ -28,8 +28,8 @@ pub enum ReadError {
     },
     /// An entry that no solver can use, in a format without lines.
     #[error(
-        "{file}: row {row}, column {column} holds {value}: every entry must be a finite number; \
-         drop the row or fill in the value first"
+        "{file}: row {row}, column {column} holds {value}: every entry must be a finite number; where values are missing, choose what becomes of \
+         them with --missing drop-rows, mean or em"
     )]
     Entry {
         /// The file.

@@ -6,7 +6,7 @@ use hbpca::{Csr, Dense, Matrix};
 
 use crate::block::{Labels, Layout, RowBlock, Values};
 use crate::source::{Numbering, Stated};
-use crate::{Precision, ReadError};
+use crate::{MissingFields, Precision, ReadError};
 
 /// Facts about rows that were seen: enough to know the matrix before holding it.
 #[derive(Clone, Debug, Default)]
@@ -114,6 +114,7 @@ pub(crate) struct Gather {
     undecided: Vec<std::ops::Range<usize>>,
     /// Whether numbers were rounded to single precision.
     pub(crate) narrowed: bool,
+    missing: MissingFields,
 }
 
 impl Gather {
@@ -130,7 +131,13 @@ impl Gather {
             kept: Vec::new(),
             undecided: Vec::new(),
             narrowed: false,
+            missing: MissingFields::Refused,
         }
+    }
+
+    /// The same, with this done about missing values.
+    pub(crate) fn holding(self, missing: MissingFields) -> Self {
+        Self { missing, ..self }
     }
 
     /// Adds rows; `rows_before` of the same part came earlier.
@@ -143,7 +150,11 @@ impl Gather {
     ) -> Result<(), ReadError> {
         let numbering = stated.numbering;
         self.shape.add(&block, numbering, part)?;
-        let block = if stated.finite { block } else { checked(block, self.precision, part, rows_before)? };
+        let block = if stated.finite {
+            block
+        } else {
+            checked(block, self.precision, self.missing, part, rows_before)?
+        };
         self.narrowed |= block.narrowed;
         let labels_so_far = self.labels.as_ref().map_or(0, Labels::len);
         if let Some(labels) = block.labels
@@ -210,10 +221,11 @@ fn append(all: &mut Vec<u32>, more: Vec<u32>) {
     if all.is_empty() { *all = more } else { all.extend_from_slice(&more) }
 }
 
-/// The block in the precision asked for, every value finite.
+/// The block in the precision asked for, every value finite, or missing where that is allowed.
 pub(crate) fn checked(
     mut block: RowBlock,
     precision: Precision,
+    missing: MissingFields,
     part: &str,
     rows_before: usize,
 ) -> Result<RowBlock, ReadError> {
@@ -226,14 +238,14 @@ pub(crate) fn checked(
             value: value.to_string(),
         }
     };
-    if let Some(at) = block.values.first_not_finite() {
+    if let Some(at) = block.values.first_refused(missing) {
         return Err(not_finite(&block, at, block.values.get(at)));
     }
     if precision == Precision::F32
         && let Values::F64(wide) = &block.values
     {
         let narrow = Values::F32(wide.iter().map(|&x| x as f32).collect());
-        if let Some(at) = narrow.first_not_finite() {
+        if let Some(at) = narrow.first_refused(missing) {
             return Err(ReadError::option(
                 part,
                 format!("{} does not fit single precision: read it in double precision", wide[at]),

@@ -39,6 +39,7 @@ mod natural_order;
 mod npy;
 mod npz;
 mod on_disk;
+mod one_hot;
 mod options;
 mod output;
 #[cfg(feature = "parquet")]
@@ -54,6 +55,7 @@ mod source;
 mod sparse;
 mod survey;
 mod text;
+mod weights;
 
 pub use bed::{
     BedFile, Matched, Sample, Variant, VariantNames, write_eigenvalues, write_eigenvectors,
@@ -72,10 +74,11 @@ pub use format::Format;
 pub use input::Input;
 pub use kept::join_kept;
 pub use machine_memory::machine_memory;
-pub use model_file::{CertificateRule, Origin, Probe, StoredModel};
+pub use model_file::{CertificateRule, Origin, Probe, Reading, StoredModel};
 pub use npy::MappedNpy;
 pub use on_disk::{OnDisk, Place, RowRange, Storage, on_disk, place};
-pub use options::{ColumnRef, Features, HeaderLine, Precision, ReadOptions};
+pub use one_hot::{Categories, OneHot};
+pub use options::{ColumnRef, Features, HeaderLine, MissingFields, Precision, ReadOptions};
 pub use output::{OutputFile, remove_unfinished};
 pub use read::{Data, read, read_bytes};
 pub use share::{Share, expand, share};

@@ -1,7 +1,7 @@
 //! What a reader may be told.
 
 use crate::column_names::listed;
-use crate::{Encoding, Format, NamesToMatch, NumberStyle};
+use crate::{Encoding, Format, NamesToMatch, NumberStyle, OneHot};
 
 /// A column, as users name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,6 +166,16 @@ pub enum Features {
     Numeric,
 }
 
+/// What becomes of values that are missing: empty fields and the likes of `NA` in CSV, nulls in Parquet, NaN in every format.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MissingFields {
+    /// The first one is an error.
+    #[default]
+    Refused,
+    /// They are NaN in the matrix.
+    Nan,
+}
+
 /// What a reader may be told; the default finds everything out from the file.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
@@ -181,6 +191,12 @@ pub struct ReadOptions {
     pub features: Features,
     /// Columns of CSV or Parquet that travel beside the matrix, as numbers or texts. They are features only where a model wants them.
     pub keep: Vec<ColumnRef>,
+    /// The column of CSV, Parquet or a chunk folder with names that holds the weights of the rows; it is no feature.
+    pub weight_column: Option<ColumnRef>,
+    /// Columns of CSV or Parquet whose categories become columns of zeros and ones, behind all others.
+    pub one_hot: Vec<OneHot>,
+    /// What becomes of values that are missing.
+    pub missing: MissingFields,
     /// The type of the values in memory.
     pub precision: Precision,
     /// d for LIBSVM files, whose last columns may be empty.

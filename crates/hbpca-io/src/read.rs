@@ -8,9 +8,11 @@ use hbpca::Matrix;
 use crate::block::{Labels, RowBlock};
 use crate::gather::Gather;
 use crate::input::{Input, Part};
+use crate::one_hot::encode;
 use crate::parts::Parts;
 use crate::source::{OpenSource, Stated};
-use crate::{Format, ReadError, ReadOptions};
+use crate::weights::weights_of;
+use crate::{Categories, Format, ReadError, ReadOptions};
 
 /// A matrix that was read, and what came with it.
 #[derive(Debug)]
@@ -23,6 +25,10 @@ pub struct Data {
     pub labels: Option<Labels>,
     /// Columns that travel beside the matrix, by name.
     pub kept: Vec<(String, Labels)>,
+    /// The weights of the rows, where a column was named that holds them.
+    pub weights: Option<Vec<f64>>,
+    /// The columns of categories that became the last columns of the matrix.
+    pub categories: Vec<Categories>,
     /// Whether numbers were rounded to single precision, because that was asked for.
     pub narrowed: bool,
     /// The format (of the first part).
@@ -58,7 +64,7 @@ fn read_parts(parts: Vec<Part>, options: &ReadOptions) -> Result<Data, ReadError
 
 fn gather_parts(parts: Vec<Part>, options: &ReadOptions) -> Result<Data, ReadError> {
     let counter = Arc::new(AtomicU64::new(0));
-    let mut gather = Gather::new(options.precision);
+    let mut gather = Gather::new(options.precision).holding(options.missing);
     let mut opening = Parts::new(options);
     let mut first: Option<(String, Format, Stated)> = None;
     for part in parts {
@@ -69,11 +75,24 @@ fn gather_parts(parts: Vec<Part>, options: &ReadOptions) -> Result<Data, ReadErr
         first.get_or_insert((source.name, source.format, stated));
     }
     let (name, format, stated) = first.ok_or_else(|| ReadError::option("input", "no file was given"))?;
-    let kept = stated.kept_names.into_iter().zip(gather.take_kept()).collect();
+    let mut kept: Vec<(String, Labels)> = stated.kept_names.into_iter().zip(gather.take_kept()).collect();
+    let weights = match &options.weight_column {
+        None => None,
+        Some(_) => kept.pop().map(|column| weights_of(&name, column)).transpose()?,
+    };
     let narrowed = gather.narrowed;
-    let (matrix, labels) = gather.finish(&name)?;
+    let (mut matrix, labels) = gather.finish(&name)?;
+    let mut column_names = stated.column_names;
+    let mut categories = Vec::new();
+    if !options.one_hot.is_empty() {
+        let columns = kept.split_off(kept.len() - options.one_hot.len());
+        (matrix, categories) = encode(&name, &matrix, &columns, options)?;
+        if let Some(names) = &mut column_names {
+            names.extend(categories.iter().flat_map(Categories::column_names));
+        }
+    }
     let (bytes_read, notes) = (counter.load(Ordering::Relaxed), opening.notes);
-    Ok(Data { matrix, column_names: stated.column_names, labels, kept, narrowed, format, bytes_read, notes })
+    Ok(Data { matrix, column_names, labels, kept, weights, categories, narrowed, format, bytes_read, notes })
 }
 
 /// Adds all rows of a part; while some are added, the next are read.

@@ -34,7 +34,7 @@ impl RowSource for Reordered {
 }
 
 /// The columns at `positions` of a block that has them all.
-fn reordered(block: RowBlock, positions: &[usize]) -> RowBlock {
+pub(crate) fn reordered(block: RowBlock, positions: &[usize]) -> RowBlock {
     let n = block.n_rows();
     let mut values = block.values.empty_like(n * positions.len().min(block.values.len() / n.max(1)));
     let layout = match &block.layout {

@@ -70,6 +70,11 @@ pub(crate) fn roles(
     for (j, name) in table.kept(options)? {
         left_out[j] |= options.columns.is_none() && !is_wanted(&name);
     }
+    let weights = options.weight_column.as_ref().map(one).transpose()?;
+    let mut categories = Vec::new();
+    for column in options.columns_of_categories() {
+        categories.push(one(&column)?);
+    }
     let is_feature = |j: usize| options.features == Features::All || !is_text(j);
     let mut roles = vec![Role::Skip; n_columns];
     if let Some(j) = label {
@@ -81,7 +86,15 @@ pub(crate) fn roles(
             (0..n_columns).filter(|&j| label != Some(j) && !index.contains(&j) && is_feature(j)).collect()
         }
     };
-    chosen.retain(|&j| !left_out[j]);
+    if options.columns.is_some()
+        && let Some(j) = weights.filter(|j| chosen.contains(j))
+    {
+        return Err(ReadError::option(
+            file,
+            format!("column {j} holds the weights and cannot be a feature too"),
+        ));
+    }
+    chosen.retain(|&j| !left_out[j] && weights != Some(j) && !categories.contains(&j));
     let mut note = None;
     if let Some(wanted) = &options.match_names {
         let offered: Option<Vec<String>> =
@@ -120,8 +133,8 @@ pub(crate) fn text_column(file: &str, column: &str, found: &str, n_others: usize
     ReadError::malformed(
         file,
         format!(
-            "{column} holds {found}{others}: choose the numeric columns with --numeric or --columns, leave it out with --exclude, or make it the \
-             label with --label-column"
+            "{column} holds {found}{others}: choose the numeric columns with --numeric or --columns, leave it out with --exclude, make it the \
+             label with --label-column, or code its categories with --one-hot"
         ),
     )
 }

@@ -8,6 +8,7 @@ use crate::block::RowBlock;
 use crate::chunk_folder::ChunkSource;
 use crate::input::Part;
 use crate::reordered::Reordered;
+use crate::weights::WeightsApart;
 use crate::{
     BedFile, ChunkFolder, Format, HeaderLine, NumberStyle, ReadError, ReadOptions, csv, idx, libsvm,
     matrix_market, npy, npz,
@@ -70,7 +71,11 @@ pub(crate) fn open(
     {
         let (name, format) = (part.name(), Format::Chunks);
         refuse_options_that_do_not_fit(&name, format, options)?;
-        let rows = Box::new(ChunkSource::open(path, counter)?);
+        let rows: Box<dyn RowSource> = Box::new(ChunkSource::open(path, counter)?);
+        let rows = match &options.weight_column {
+            None => rows,
+            Some(column) => Box::new(WeightsApart::new(&name, rows, column)?),
+        };
         return matched(OpenSource { name, format, rows, notes: Vec::new() }, options);
     }
     if let Part::Path(path) = &part
@@ -99,7 +104,7 @@ pub(crate) fn open(
         }
         Format::Libsvm => Box::new(libsvm::LibsvmSource::open(opened, options)),
         Format::Csv | Format::Tsv => {
-            let table = csv::CsvSource::open(opened, options)?;
+            let table = csv::CsvSource::open(opened, &options.keeping_beside())?;
             let notes = table.notes().to_vec();
             return Ok(OpenSource { name, format, rows: Box::new(table), notes });
         }
@@ -109,7 +114,7 @@ pub(crate) fn open(
         Format::Idx => Box::new(idx::IdxSource::open(opened)?),
         #[cfg(feature = "parquet")]
         Format::Parquet => {
-            let table = crate::parquet::ParquetSource::open(opened, options)?;
+            let table = crate::parquet::ParquetSource::open(opened, &options.keeping_beside())?;
             let notes = table.notes().to_vec();
             return Ok(OpenSource { name, format, rows: Box::new(table), notes });
         }
@@ -135,6 +140,15 @@ fn matched(open: OpenSource, options: &ReadOptions) -> Result<OpenSource, ReadEr
     Ok(OpenSource { rows, notes: found.note.into_iter().collect(), ..open })
 }
 
+/// The refusal of a column of weights where columns have no names.
+pub(crate) fn no_weight_column(file: &str) -> ReadError {
+    ReadError::option(
+        file,
+        "a column of weights can be named for CSV, TSV, Parquet and chunk folders with names only: give the weights in a file of their own \
+         with --weights",
+    )
+}
+
 /// Named columns exist in tables only, a free number of columns in LIBSVM only.
 pub(crate) fn refuse_options_that_do_not_fit(
     name: &str,
@@ -145,6 +159,12 @@ pub(crate) fn refuse_options_that_do_not_fit(
     let refuse = |message: &str| Err(ReadError::option(name, message));
     if !table && options.label_column.is_some() {
         return refuse("a label column can be named for CSV, TSV and Parquet only");
+    }
+    if !table && format != Format::Chunks && options.weight_column.is_some() {
+        return Err(no_weight_column(name));
+    }
+    if !table && !options.one_hot.is_empty() {
+        return refuse("categories can be coded in CSV, TSV and Parquet only");
     }
     if !table && !options.keep.is_empty() {
         return refuse("columns can be kept of CSV, TSV and Parquet only");

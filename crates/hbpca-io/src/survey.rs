@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use crate::{Format, Input, ReadError, ReadOptions, csv};
+use crate::input::Part;
+use crate::{Data, Format, Input, MissingFields, ReadError, ReadOptions, csv, read};
 
 /// Distinct values counted exactly up to here.
 const MOST_DISTINCT: usize = 1000;
@@ -131,18 +132,40 @@ impl ColumnSurvey {
     }
 }
 
-/// Looks at every field of CSV or TSV in one file; nothing for other formats, several parts or a stream.
+/// Looks at every field of CSV or TSV in one file, or at the columns of another dense matrix, with its gaps; nothing for compressed rows, and for a stream or several
+/// parts of text.
 pub fn survey(input: Input, options: &ReadOptions) -> Result<Option<TableSurvey>, ReadError> {
-    if input.is_stream() {
-        return Ok(None);
+    let Some(paths) = input.files()? else { return Ok(None) };
+    if let [path] = &paths[..] {
+        let opened = Part::Path(path.clone()).open(options, &Arc::new(AtomicU64::new(0)))?;
+        if matches!(opened.format, Format::Csv | Format::Tsv) {
+            return rayon::scope(|_| csv::survey(opened, options)).map(Some);
+        }
     }
-    let mut parts = input.into_parts()?;
-    let (Some(part), true) = (parts.pop(), parts.is_empty()) else { return Ok(None) };
-    let opened = part.open(options, &Arc::new(AtomicU64::new(0)))?;
-    if !matches!(opened.format, Format::Csv | Format::Tsv) {
-        return Ok(None);
+    let options = ReadOptions { missing: MissingFields::Nan, ..options.clone() };
+    let data = read(Input::paths(paths), &options)?;
+    Ok((!data.matrix.is_sparse()).then(|| TableSurvey::of_matrix(&data)))
+}
+
+impl TableSurvey {
+    /// The columns of a dense matrix, whose NaN are gaps.
+    fn of_matrix(data: &Data) -> Self {
+        let (matrix, names) = (&data.matrix, data.column_names.as_deref());
+        let name = |j: usize| names.map_or_else(|| j.to_string(), |names| names[j].clone());
+        let mut columns: Vec<ColumnSurvey> =
+            (0..matrix.n_cols()).map(|j| ColumnSurvey::new(name(j))).collect();
+        for l in 0..matrix.n_rows() {
+            matrix.for_each_in_row(l, |j, x| {
+                if x.is_nan() {
+                    columns[j].missing += 1;
+                } else {
+                    columns[j].note_value(x.to_bits());
+                    columns[j].note_number(x);
+                }
+            });
+        }
+        Self { n_rows: matrix.n_rows(), has_names: names.is_some(), columns }
     }
-    rayon::scope(|_| csv::survey(opened, options)).map(Some)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::columns::Preprocessing;
 use crate::matrix::Replacement;
+use crate::missing::{EmLimits, Missing};
 use crate::operator::PrecisionChoice;
 use crate::policy::{AdaptiveMomentum, Batch, Momentum, OracleMomentum};
 use crate::solver::SolverKind;
@@ -90,6 +91,10 @@ pub struct FitConfig {
     pub certify: Option<f64>,
     /// Seed of the probe; the operating system's where none is given.
     pub probe_seed: Option<u64>,
+    /// What becomes of missing values (NaN).
+    pub missing: Missing,
+    /// When `em` stops.
+    pub em: EmLimits,
 }
 
 impl Default for FitConfig {
@@ -113,6 +118,8 @@ impl Default for FitConfig {
             memory: None,
             certify: None,
             probe_seed: None,
+            missing: Missing::Error,
+            em: EmLimits::default(),
         }
     }
 }
@@ -146,6 +153,9 @@ impl FitConfig {
         {
             let advice = "a probability of failure lies above 0 and at most at 0.5; try 1e-9";
             return Err(Error::parameter("certify", delta, advice));
+        }
+        if self.missing == Missing::Em {
+            self.em.check()?;
         }
         self.limits.check()
     }

@@ -27,8 +27,12 @@ pub enum Error {
     },
     /// A NaN or an infinity in the data.
     #[error(
-        "row {row}, column {column} (counted from 0) holds {value}: every entry must be finite; \
-         drop the row or fill in the value first"
+        "row {row}, column {column} (counted from 0) holds {value}: every entry must be finite; {}",
+        if value.is_nan() {
+            "where values are missing, choose what becomes of them (missing: drop-rows, mean or em)"
+        } else {
+            "drop the row or replace the value first"
+        }
     )]
     NotFinite {
         /// Row of the first offending entry.
@@ -37,6 +41,14 @@ pub enum Error {
         column: usize,
         /// The entry.
         value: f64,
+    },
+    /// A column in which every value is missing.
+    #[error(
+        "every value of column {column} (counted from 0) is missing: there is nothing to fill it with; leave the column out"
+    )]
+    NothingInColumn {
+        /// The column.
+        column: usize,
     },
     /// Finite entries whose squares leave the range of f64.
     #[error(

@@ -37,6 +37,7 @@ mod kernels;
 mod limits;
 mod linalg;
 mod matrix;
+pub mod missing;
 mod model;
 mod moments;
 mod observe;
@@ -69,7 +70,7 @@ pub use moments::Moments;
 pub use observe::{Event, Observer, Outcome, Record};
 pub use operator::PrecisionChoice;
 pub use policy::Batch;
-pub use run::{Fit, RankRows, Run};
+pub use run::{CompletedFit, Fit, RankRows, Run};
 pub use solver::SolverKind;
 
 use state::{Archive, State};

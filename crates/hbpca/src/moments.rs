@@ -12,7 +12,7 @@
 //! Rounding is tracked entry by entry: |fl(Sᵢⱼ) − Sᵢⱼ| ≤ ρ√(SᵢᵢSⱼⱼ), because every sum of products obeys such a bound by
 //! Cauchy–Schwarz. It survives scaling, and ‖D⁻¹ED⁻¹‖_F ≤ ρ·tr C.
 
-use crate::columns::{ColumnStatistics, Preprocessing, RowMap};
+use crate::columns::{ColumnStatistics, Preprocessing, RowMap, check_weights};
 use crate::linalg::{product as product_with, view};
 use crate::matrix::Matrix;
 use crate::operator::{
@@ -62,6 +62,12 @@ impl Moments {
     /// room for.
     pub fn of(matrix: &Matrix<'_>, weights: Option<&[f64]>) -> Result<Self, Error> {
         check_columns(matrix.n_cols())?;
+        weights.map_or(Ok(()), |weights| check_weights(matrix.n_rows(), weights))?;
+        if let Some((rows, weights)) = weights.and_then(|weights| matrix.rows_that_count(weights)) {
+            let mut moments = Self::of(&matrix.select_rows(&rows), Some(&weights))?;
+            moments.statistics.count_rows(matrix.n_rows() - rows.len());
+            return Ok(moments);
+        }
         let statistics = ColumnStatistics::gather(matrix, weights, &CancelToken::default())?;
         let map = Preprocessing::CENTER.row_map(&statistics);
         let mut operator = match weights {
@@ -137,6 +143,18 @@ impl Moments {
             _ => 0.0, // a constant column, whose mean is exact
         };
         (0..self.n_cols()).map(relative).fold(0.0, f64::max)
+    }
+
+    /// Adds the rows of `matrix`; rows that weigh nothing change nothing but the number of rows.
+    pub fn add(&mut self, matrix: &Matrix<'_>, weights: Option<&[f64]>) -> Result<(), Error> {
+        let (n, d) = (matrix.n_rows(), matrix.n_cols());
+        let weightless =
+            weights.is_some_and(|weights| weights.len() == n && weights.iter().all(|w| *w == 0.0));
+        if weightless && d == self.n_cols() {
+            self.statistics.count_rows(n);
+            return Ok(());
+        }
+        self.merge(&Self::of(matrix, weights)?)
     }
 
     /// Adds the rows of `other`.

@@ -218,10 +218,13 @@ fn malformed_compressed_rows_are_refused() {
 #[test]
 fn nan_and_infinity_are_refused_with_their_place() {
     for (value, shown) in [(f64::NAN, "NaN"), (f64::INFINITY, "inf"), (f64::NEG_INFINITY, "-inf")] {
-        let want = format!(
-            "row 1, column 2 (counted from 0) holds {shown}: every entry must be finite; \
-             drop the row or fill in the value first"
-        );
+        let advice = if value.is_nan() {
+            "where values are missing, choose what becomes of them (missing: drop-rows, mean or em)"
+        } else {
+            "drop the row or replace the value first"
+        };
+        let want =
+            format!("row 1, column 2 (counted from 0) holds {shown}: every entry must be finite; {advice}");
         let mut values = vec![1.0; 9];
         values[5] = value;
         assert_eq!(Dense::new(values.clone(), 3, 3).unwrap_err().to_string(), want);

@@ -42,6 +42,7 @@ class CertifiedMixin:
             "n_features_in_": d,
             "n_samples_": fitted.n_samples,
             "certificate_": Certificate.from_numbers(fitted.certificate, dtype),
+            "missing_values_": fitted.missing_values,
             "history_": fitted.history,
             "n_passes_": fitted.passes,
             "solver_": fitted.solver,
@@ -54,8 +55,24 @@ class CertifiedMixin:
         return self.components_.shape[0]
 
     def _warn(self):
+        if not self._fitted.has_sample_variance:
+            warnings.warn(
+                f"the rows weigh {self._fitted.weight:g} in all, which leaves no n - 1: explained_variance_ is 0. Weights count rows; "
+                "components and ratios do not depend on their scale.",
+                UserWarning,
+                stacklevel=3,
+            )
         if self.outcome_ == "converged":
             self._warn_of_angles()
+            return
+        filled = self.missing_values_
+        if self.outcome_ == "budget" and filled is not None and not filled.get("is_stationary_point", True):
+            warnings.warn(
+                f"{type(self).__name__} did not converge: {filled['sentence']}. Raise em_max_rounds or em_tol, choose fewer components, or set "
+                "em_ridge.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
             return
         warnings.warn(
             f"{type(self).__name__} did not converge: solver {self.solver_!r} ended with {self.outcome_!r} after "

@@ -38,6 +38,7 @@ def read(
     decimal: str = ".",
     thousands: str | None = None,
     encoding: str | None = None,
+    missing: str = "error",
 ) -> Data:
     """Read LIBSVM, CSV/TSV, .npy, SciPy .npz, Matrix Market, IDX or Parquet, each also compressed, or a folder of parts.
 
@@ -52,6 +53,7 @@ def read(
     header : whether the first line of CSV names the columns; found out by default
     decimal, thousands : marks of the numbers in CSV, such as "," and "."
     encoding : of a text, such as "latin1"; UTF-8 and UTF-16 are recognised
+    missing : "error", or "nan" for what is missing: empty fields and the likes of NA in CSV, nulls in Parquet, NaN
     """
     precision = None if dtype is None else {"float32": "f32", "float64": "f64"}.get(np.dtype(dtype).name, str(dtype))
     found = _hbpca.read(
@@ -65,6 +67,7 @@ def read(
         decimal=decimal,
         thousands=thousands,
         encoding=encoding,
+        missing=missing,
     )
     for note in found["notes"]:
         warnings.warn(note, UserWarning, stacklevel=2)

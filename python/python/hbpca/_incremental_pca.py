@@ -38,6 +38,7 @@ class IncrementalPCA(PCA):
     svd_solver = solver = "auto"
     iterated_power, n_oversamples, power_iteration_normalizer = "auto", 10, "auto"
     tol = angle_tol = certify = max_passes = max_seconds = None
+    missing, em_tol, em_max_rounds, em_ridge = "error", None, None, None
     eta = momentum = lambda2 = batch = epoch = None
     random_state = threads = memory_limit = callback = None
     warm_start = False

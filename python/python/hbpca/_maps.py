@@ -7,6 +7,15 @@ from typing import NamedTuple
 import numpy as np
 
 
+class Holes(NamedTuple):
+    """What becomes of missing values in rows that are transformed."""
+
+    missing: str
+    #: Whether the means are known.
+    center: bool
+    ridge: float | None
+
+
 class Maps(NamedTuple):
     """What `_hbpca.transform` reads."""
 

@@ -24,7 +24,7 @@ from hbpca._compat import (
 )
 from hbpca._files import read
 from hbpca._input import collected, file_of, is_bed, refuse_malformed, rows_of
-from hbpca._maps import Gaussian, Maps, exact
+from hbpca._maps import Gaussian, Holes, Maps, exact
 from hbpca._names import check_file_names, columns_named, loadings
 from hbpca._observers import FitTask, told_together
 from hbpca._partitions import ROUND_COST, engine_of, lazily_transformed, partitions_of
@@ -80,6 +80,14 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
     certify : float or None, default=None
         A probability, such as 1e-9: a probe with random vectors follows the fit, and what `certificate_` says of angles
         then fails with this probability at most. Without it angles are proved or estimated, as `certificate_.certainty` says.
+    missing : {"error", "drop-rows", "mean", "em"}, default="error"
+        What becomes of missing values (NaN). They are refused; or rows that have one are left out, and `transform` gives NaN for them; or each is
+        the mean of its column, as it is in `transform`; or each is what the components say of it, found by expectation–maximisation, and `transform` gives
+        least squares on what a row has. The certificate is of the completed matrix, which for "em" is a stationary point and nothing more: `missing_values_`
+        tells how near. X is copied once where something is missing, in float64 for "em".
+    em_tol, em_max_rounds, em_ridge : default=None
+        "em" stops when one more round would change what was filled in by at most `em_tol` (1e-6) of the spread, or after `em_max_rounds` (1000). A ridge draws
+        what is filled in towards the mean (0: not at all).
     max_passes, max_seconds : float or None, default=None
         No step is begun that would read more passes over the data, or after this time.
     eta, momentum, lambda2, batch, epoch : default=None
@@ -118,6 +126,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
     loadings_ : `components_` transposed, a pandas frame with names where they are known
     n_components_, n_samples_, n_features_in_, feature_names_in_
     n_samples_seen_ : rows seen by `partial_fit`
+    missing_values_ : what was done about missing values, a dict, or None where there were none
     certificate_ : `Certificate`, what is proved; `print` it
     history_ : one dict for each certified iterate
     n_passes_ : rows read by the solver, divided by n
@@ -149,6 +158,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
         power_iteration_normalizer="auto",
         angle_tol=None,
         certify=None,
+        missing="error",
+        em_tol=None,
+        em_max_rounds=None,
+        em_ridge=None,
         max_passes=None,
         max_seconds=None,
         eta=None,
@@ -178,6 +191,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
         self.power_iteration_normalizer = power_iteration_normalizer
         self.angle_tol = angle_tol
         self.certify = certify
+        self.missing = missing
+        self.em_tol = em_tol
+        self.em_max_rounds = em_max_rounds
+        self.em_ridge = em_ridge
         self.max_passes = max_passes
         self.max_seconds = max_seconds
         self.eta = eta
@@ -208,8 +225,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
             `memory_limit`;
             or rows of a cluster: a `dask.array` or `dask.dataframe`, a `ray.data.Dataset`, a Spark RDD or DataFrame
         y : ignored
-        sample_weight : (n_samples,) array or None; a weight of 2 counts a row twice. With weights a file is read into memory,
-            and so must chunks be
+        sample_weight : (n_samples,) array or None; a weight of 2 counts a row twice, one of 0 not at all. Chunks take none
         """
         self._forget_chunks()
         if self.comm is not None:
@@ -372,7 +388,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
         return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
 
     def _read(self, path):
-        X, _, names = read(path)
+        X, _, names = read(path, missing="error" if self.missing == "error" else "nan")
         check_file_names(self, names)
         if X.shape[1] != self.n_features_in_:
             name, found, needed = type(self).__name__, X.shape[1], self.n_features_in_
@@ -398,12 +414,12 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
             return self._transform_chunks(source)
         X = self._validated(X, reset=False)
         with columns_named(self):
-            return _hbpca.transform(rows_of(X), self._maps())
+            return _hbpca.transform(rows_of(X), self._maps(), self._holes())
 
     def _transform_chunks(self, source):
         check_file_names(self, source.names)
         with columns_named(self):
-            scores = [_hbpca.transform(chunk, self._maps()) for chunk in source.chunks()]
+            scores = [_hbpca.transform(chunk, self._maps(), self._holes()) for chunk in source.chunks()]
         if not scores:
             raise ValueError("the source gives no chunk: there are no rows")
         return np.concatenate(scores)
@@ -414,6 +430,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
         scores = np.asarray(X)
         dtype = scores.dtype if scores.dtype in (np.float32, np.float64) else np.float64
         return _hbpca.inverse_transform(np.ascontiguousarray(scores, dtype=dtype), self._maps())
+
+    def _holes(self):
+        return Holes(self.missing, bool(self.center), self.em_ridge)
 
     def _maps(self):
         factors = self._fitted.whitening_factors if self.whiten else None
@@ -464,6 +483,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
     @classmethod
     def _from_fitted(cls, fitted) -> PCA:
         center, scale = fitted.preprocessing
+        missing, ridge = fitted.missing
         pca = cls(
             n_components=len(fitted.eigenvalues),
             center=center,
@@ -471,6 +491,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
             solver=fitted.solver,
             tol=fitted.tol,
             random_state=fitted.seed,
+            missing=missing,
+            em_ridge=ridge or None,
         )
         vars(pca).update(cls._attributes(fitted, np.float64))
         return pca
@@ -500,7 +522,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
             return bundle
 
         def __sklearn_tags__(self):
-            return sparse_tags(super().__sklearn_tags__())
+            tags = sparse_tags(super().__sklearn_tags__())
+            tags.input_tags.allow_nan = self.missing != "error"
+            return tags
 
     else:
 

@@ -28,6 +28,10 @@ class Choices(TypedDict, total=False):
     batch: int | float | str | None
     epoch: int | None
     threads: int | None
+    missing: str | None
+    em_tol: float | None
+    em_max_rounds: int | None
+    em_ridge: float | None
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,10 @@ class Settings:
     seed: int | None = None
     threads: int | None = None
     start: np.ndarray | None = None
+    missing: str | None = None
+    em_tol: float | None = None
+    em_max_rounds: int | None = None
+    em_ridge: float | None = None
 
     @classmethod
     def of(cls, choices: Mapping[str, Any], asked: Request, *, random_state: Any, start: Any = None) -> Settings:

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use hbpca::missing::Missing;
 use hbpca_io::Format;
 use hbpca_lab::table_args::{READING, TableArgs};
 
@@ -38,6 +39,41 @@ pub struct DataArgs {
 fn format_parser() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::name))
         .try_map(|name| Format::from_name(&name).ok_or_else(|| format!("`{name}` is no format")))
+}
+
+/// Where the weights of the rows are.
+#[derive(Debug, Args)]
+pub struct WeightArgs {
+    /// Column that holds the weights of the rows and is left out: a row of weight 2 counts as two equal rows, one of weight 0 not at all
+    #[arg(long, value_name = "NAME|INDEX", help_heading = READING, allow_negative_numbers = true)]
+    pub weight_column: Option<String>,
+    /// The weights of the rows: a file with one number for each row of the data
+    #[arg(long, value_name = "FILE", help_heading = READING, conflicts_with = "weight_column")]
+    pub weights: Option<PathBuf>,
+}
+
+/// What becomes of missing values.
+#[derive(Debug, Args)]
+pub struct MissingArgs {
+    /// What becomes of missing values: empty fields and the likes of NA, nulls, NaN. They are refused (error), their rows are left out (drop-rows), or they are filled
+    /// in with column means (mean) or by the components themselves (em)
+    #[arg(long, value_name = "error|drop-rows|mean|em", help_heading = MISSING, value_parser = missing_parser(), hide_possible_values = true)]
+    pub missing: Option<Missing>,
+    /// em stops when one more round would change what was filled in by at most X, relative to the spread of the data [default: 1e-6]
+    #[arg(long, value_name = "X", help_heading = MISSING)]
+    pub em_tol: Option<f64>,
+    /// Rounds after which em stops [default: 1000]
+    #[arg(long, value_name = "N", help_heading = MISSING)]
+    pub em_max_rounds: Option<usize>,
+    /// Draw what em fills in towards the mean: scores minimise ‖a − Uz‖² + X‖z‖² [default: 0]
+    #[arg(long, value_name = "X", help_heading = MISSING)]
+    pub em_ridge: Option<f64>,
+}
+
+const MISSING: &str = "Missing values";
+
+pub(super) fn missing_parser() -> impl TypedValueParser<Value = Missing> {
+    PossibleValuesParser::new(Missing::ALL.map(Missing::name)).try_map(|name| name.parse::<Missing>())
 }
 
 /// How rows are prepared.

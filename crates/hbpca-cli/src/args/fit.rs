@@ -9,13 +9,17 @@ use hbpca::checkpoint::CheckpointEvery;
 use hbpca::{Batch, SolverKind};
 use hbpca_io::ByteSize;
 
-use super::{DataArgs, PreparationArgs, ThreadArgs, VerbosityArgs};
+use hbpca_lab::table_args::READING;
+
+use super::{DataArgs, MissingArgs, PreparationArgs, ThreadArgs, VerbosityArgs, WeightArgs};
 
 /// `hbpca fit`. What is left out takes the library's default.
 #[derive(Debug, Args)]
 pub struct FitArgs {
     #[command(flatten)]
     pub data: DataArgs,
+    #[command(flatten)]
+    pub weights: WeightArgs,
     /// Components to find: a number, or a share of the variance such as 0.95
     #[arg(short = 'k', value_name = "K|SHARE", default_value = "1")]
     pub k: HowMany,
@@ -24,6 +28,11 @@ pub struct FitArgs {
     pub solver: Option<SolverKind>,
     #[command(flatten)]
     pub preparation: PreparationArgs,
+    #[command(flatten)]
+    pub missing: MissingArgs,
+    /// Columns of categories, written as for --columns: each category becomes a column of zeros and ones named COLUMN=CATEGORY
+    #[arg(long, value_name = "NAME|INDEX,…", help_heading = READING, allow_negative_numbers = true)]
+    pub one_hot: Option<String>,
 
     /// A component counts as converged when its residual is at most TOL times its own eigenvalue
     #[arg(long, value_name = "TOL", default_value = "1e-6", help_heading = STOPPING)]

@@ -4,7 +4,8 @@ mod data;
 mod fit;
 
 pub use data::{
-    DataArgs, OutputFormatArgs, PreparationArgs, ScaleArg, ThreadArgs, VerbosityArgs, WhitenArgs,
+    DataArgs, MissingArgs, OutputFormatArgs, PreparationArgs, ScaleArg, ThreadArgs, VerbosityArgs,
+    WeightArgs, WhitenArgs,
 };
 pub use fit::{FitArgs, HowMany, MomentumArg, PrecisionArg, StepSize};
 
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 use clap::builder::TypedValueParser;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use hbpca::missing::Missing;
 use hbpca_io::ByteSize;
 
 /// Principal components of large and sparse data, with a proof.
@@ -44,6 +46,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Describe data or a model
     Info(InfoArgs),
+    /// Fill in missing values by principal components
+    Impute(Box<ImputeArgs>),
     /// Turn data from one format into another
     Convert(ConvertArgs),
     /// Draw a model's scree plot, a trace's convergence or scores
@@ -77,6 +81,7 @@ impl Command {
             Self::Inverse(args) => args.verbosity.quiet,
             Self::Check(args) => args.verbosity.quiet,
             Self::Info(args) => args.verbosity.quiet,
+            Self::Impute(args) => args.verbosity.quiet,
             Self::Convert(args) => args.verbosity.quiet,
             Self::Report(args) => args.verbosity.quiet,
             Self::Compare(args) => args.quiet,
@@ -105,10 +110,43 @@ pub struct TransformArgs {
     /// Columns of the data to write beside the scores, such as id,label: numbers or texts
     #[arg(long, value_name = "NAME|INDEX,…", allow_negative_numbers = true)]
     pub keep: Option<String>,
+    /// What becomes of rows with missing values, instead of what the model says: they are refused (error), their scores are missing (drop-rows), their holes are the
+    /// mean (mean), or their scores are least squares on what they have (em)
+    #[arg(long, value_name = "error|drop-rows|mean|em", value_parser = data::missing_parser(), hide_possible_values = true)]
+    pub missing: Option<Missing>,
     #[command(flatten)]
     pub output_format: OutputFormatArgs,
     #[command(flatten)]
     pub whiten: WhitenArgs,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+    #[command(flatten)]
+    pub verbosity: VerbosityArgs,
+}
+
+/// `hbpca impute`.
+#[derive(Debug, Args)]
+pub struct ImputeArgs {
+    #[command(flatten)]
+    pub data: DataArgs,
+    /// Components that missing values are filled in by
+    #[arg(short = 'k', value_name = "K")]
+    pub k: usize,
+    #[command(flatten)]
+    pub missing: MissingArgs,
+    #[command(flatten)]
+    pub preparation: PreparationArgs,
+    /// File for the completed data, or - for standard output; its extension decides the format
+    #[arg(short, long, value_name = "OUT")]
+    pub output: PathBuf,
+    /// Columns of the data to write beside the completed ones, such as id,label: numbers or texts
+    #[arg(long, value_name = "NAME|INDEX,…", allow_negative_numbers = true)]
+    pub keep: Option<String>,
+    /// Seed of the start vectors
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub output_format: OutputFormatArgs,
     #[command(flatten)]
     pub threads: ThreadArgs,
     #[command(flatten)]
@@ -149,9 +187,8 @@ pub struct CheckArgs {
     /// Numbers the data is kept in, where the fit chose others than those of the file
     #[arg(long, value_enum, default_value_t = PrecisionArg::Auto)]
     pub precision: PrecisionArg,
-    /// The weights that the model was fitted with: a file with one number for each row of the data
-    #[arg(long, value_name = "FILE")]
-    pub weights: Option<PathBuf>,
+    #[command(flatten)]
+    pub weights: WeightArgs,
     /// Probability with which the probe for components that were missed may fail
     #[arg(long, value_name = "DELTA", default_value_t = 1e-9)]
     pub certify: f64,

@@ -2,10 +2,13 @@
 //!
 //! The [core](hbpca::verify) computes everything anew; here it is asked and shown.
 
+use std::path::Path;
+
+use hbpca::missing::{Completed, Holes, Missing, complete};
 use hbpca::probe::{ProbeConfig, ProbeResult, ProbeSeed};
 use hbpca::verify::{Claim, Claims, Leading, Verdict, Verification, VerifyConfig, verify};
 use hbpca::{Certificate, Matrix};
-use hbpca_io::{CertificateRule, Input, ReadOptions, StoredModel};
+use hbpca_io::{CertificateRule, StoredModel};
 use serde::Serialize;
 
 use crate::args::CheckArgs;
@@ -14,7 +17,7 @@ use crate::output::progress::Spinner;
 use crate::output::say::Verbosity;
 use crate::output::table::facts;
 use crate::output::{self, certainty, json, number};
-use crate::plan::{self, Source};
+use crate::plan::{self, Source, Weights};
 
 /// `hbpca check --json`.
 #[derive(Serialize)]
@@ -63,20 +66,29 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     let seed = args.seed.map_or(ProbeSeed::FromSystem, ProbeSeed::Given);
     let probe = ProbeConfig { failure_probability, seed, ..ProbeConfig::default() };
     let mut source = Source::find(&args.data)?;
-    source.for_model(&stored.model);
+    source.for_model(&stored);
+    source.hold_missing(stored.origin.reading.missing);
     source.keep_in(plan::storage(args.precision));
-    let loaded = source.read(verbosity)?;
-    let weights = weights(args, &stored, loaded.data.matrix.n_rows())?;
+    let weights = weights(args, &stored);
+    weights.ask(&mut source);
+    let mut loaded = source.read(verbosity)?;
+    let weights = weights.of(&mut loaded.data)?;
+    let (name, n) = (loaded.name, loaded.data.matrix.n_rows());
+    let Completed { matrix, weights, .. } = completed(loaded.data.matrix, weights.as_deref(), &stored)
+        .map_err(|error| error.of(&args.model, &name))?;
+    if weights.is_none() {
+        refuse_unknown_weights(args, &stored, n)?;
+    }
     let spinner = Spinner::new(verbosity, "checking");
     let config = VerifyConfig { tol: args.tol, probe };
-    let found = verify(&loaded.data.matrix, weights.as_deref(), &claims(&stored), &config)
-        .map_err(|error| Failure::refused(&error, &loaded.name))?;
+    let found = verify(&matrix, weights.as_deref(), &claims(&stored), &config)
+        .map_err(|error| Failure::refused(&error, &name))?;
     drop(spinner);
-    let object = Object::new(&stored, found, loaded.data.matrix.n_rows(), args.tol);
+    let object = Object::new(&stored, found, matrix.n_rows(), args.tol);
     if args.json {
         json::print(&object)?;
     } else {
-        output::print_report(&report(&object, &args.model.display().to_string(), &loaded.name))?;
+        output::print_report(&report(&object, &args.model.display().to_string(), &name))?;
     }
     Ok(if object.holds { Exit::Success } else { Exit::NotConverged })
 }
@@ -92,36 +104,58 @@ fn claims(stored: &StoredModel) -> Claims<'_> {
     }
 }
 
-/// The weights of the rows; a model that was fitted with some cannot be checked without.
-fn weights(args: &CheckArgs, stored: &StoredModel, n: usize) -> Result<Option<Vec<f64>>, Failure> {
-    let Some(path) = &args.weights else {
-        let summary = stored.model.summary();
-        #[allow(clippy::float_cmp, reason = "without weights this is a count")]
-        let weighted = summary.weight != summary.n as f64 && summary.n == n;
-        if weighted {
-            let advice = "give the weights it was fitted with by --weights FILE, one number for each row";
-            let (model, weight) = (args.model.display(), summary.weight);
-            return Err(Failure::Input(format!("{model}: its {n} rows weigh {weight} in all: {advice}")));
-        }
-        return Ok(None);
-    };
-    let name = path.display();
-    let matrix = hbpca_io::read(Input::path(path), &ReadOptions::default())?.matrix;
-    let (rows, columns) = (matrix.n_rows(), matrix.n_cols());
-    if columns != 1 || rows != n {
-        let needed = format!("one number for each of the {} rows is needed", number::count(n));
-        return Err(Failure::Input(format!("{name}: it has {rows} rows × {columns} columns where {needed}")));
+/// The matrix that the model speaks of.
+fn completed(
+    matrix: Matrix<'static>,
+    weights: Option<&[f64]>,
+    stored: &StoredModel,
+) -> Result<Completed<'static>, Incomplete> {
+    let missing = stored.origin.reading.missing;
+    if missing == Missing::Em && !Holes::of(&matrix).is_empty() {
+        return Err(Incomplete::Em);
     }
-    Ok(Some(column(&matrix)))
+    complete(matrix, weights, missing).map_err(Incomplete::Refused)
 }
 
-/// The numbers of a matrix of one column.
-fn column(matrix: &Matrix<'_>) -> Vec<f64> {
-    let mut values = vec![0.0; matrix.n_rows()];
-    for (row, value) in values.iter_mut().enumerate() {
-        matrix.for_each_in_row(row, |_, x| *value = x);
+/// Why there is no completed matrix.
+enum Incomplete {
+    /// What `em` filled in is not part of the model.
+    Em,
+    Refused(hbpca::Error),
+}
+
+impl Incomplete {
+    fn of(&self, model: &Path, data: &str) -> Failure {
+        match self {
+            Self::Em => Failure::Input(format!(
+                "{data}: it has missing values, and {} speaks of the matrix that em completed: write that with `hbpca impute`, with the same flags, \
+                 and check the model on it",
+                model.display()
+            )),
+            Self::Refused(error) => Failure::refused(error, data),
+        }
     }
-    values
+}
+
+/// Where the weights of the rows are: where it was said, or in the column that the model names.
+fn weights(args: &CheckArgs, stored: &StoredModel) -> Weights {
+    match (Weights::from(&args.weights), &stored.origin.reading.weight_column) {
+        (Weights::None, Some(column)) => Weights::Column(column.clone()),
+        (given, _) => given,
+    }
+}
+
+/// Refuses a model that was fitted with weights where none are known.
+fn refuse_unknown_weights(args: &CheckArgs, stored: &StoredModel, n: usize) -> Result<(), Failure> {
+    let summary = stored.model.summary();
+    #[allow(clippy::float_cmp, reason = "without weights this is a count")]
+    let weighted = summary.weight != summary.n as f64 && summary.n == n;
+    if !weighted {
+        return Ok(());
+    }
+    let advice = "give the weights it was fitted with by --weights FILE, one number for each row, or by --weight-column";
+    let (model, weight) = (args.model.display(), summary.weight);
+    Err(Failure::Input(format!("{model}: its {n} rows weigh {weight} in all: {advice}")))
 }
 
 impl Object {

@@ -2,13 +2,14 @@
 
 use hbpca::certificate::Certainty;
 use hbpca::checkpoint::{Checkpoint, Checkpoints, SaveCheckpoint};
+use hbpca::missing::Missing;
 use hbpca::operator::Communicator;
 use hbpca::probe::ProbeResult;
 use hbpca::{
     CancelToken, Centering, Error, Fit, FitConfig, Limits, Observer, Outcome, Preprocessing, RowChunks,
     Scaling,
 };
-use hbpca_io::{ByteSize, Data, OutputFile, StoredModel};
+use hbpca_io::{ByteSize, Categories, Data, OutputFile, Reading, StoredModel};
 
 use std::time::Instant;
 
@@ -24,16 +25,25 @@ use crate::output::table::{Side, Table};
 use crate::output::trace::Trace;
 use crate::output::{self, certainty, json, number, warnings};
 use crate::plan::{
-    self, CheckpointFiles, FitOutputs, FitPlan, OwnRows, RankFitPlan, RankSource, SolverFlags, Source,
-    Streamed,
+    self, CheckpointFiles, FitOutputs, FitPlan, Loaded, OwnRows, RankFitPlan, RankSource, SolverFlags,
+    Source, Streamed, Weights,
 };
 use crate::ranks;
 
 /// Runs `hbpca fit`.
 pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
     plan::use_threads(&args.threads, (&args.verbosity).into())?;
-    let FitPlan { source, streamed, config, start_names, solver_flags, checkpoints, outputs, verbosity } =
-        FitPlan::new(args)?;
+    let FitPlan {
+        source,
+        streamed,
+        weights,
+        config,
+        start_names,
+        solver_flags,
+        checkpoints,
+        outputs,
+        verbosity,
+    } = FitPlan::new(args)?;
     let in_order = |names: Option<&[String]>, data: &str| {
         plan::start_in_order(&config, start_names.as_deref(), names, data)
     };
@@ -41,7 +51,7 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
     around.fit(|with| {
         let found = match streamed {
             None if source.is_genotypes() => genotypes::fit(source, in_order, with, verbosity),
-            None => in_memory(source, in_order, with, verbosity),
+            None => in_memory(source, &weights, in_order, with, verbosity),
             Some(streamed) => from_disk(source, streamed, in_order, with, verbosity),
         };
         found.map(Some)
@@ -157,6 +167,12 @@ fn write_files(
         return Ok(());
     }
     let stored = StoredModel::of_fit(fit, &fit.chosen_because, tol)
+        .with_reading(Reading {
+            weight_column: Weights::from(&args.weights).column(),
+            missing: args.missing.policy(),
+            missing_values: fit.missing,
+            categories: about.categories.clone(),
+        })
         .with_feature_names(about.column_names.clone())
         .map_err(|error| Failure::refused(&error, &about.name))?;
     model.map_or(Ok(()), |file| stored.write(file))?;
@@ -197,6 +213,8 @@ pub struct About {
     pub nnz: usize,
     /// The names of its columns.
     pub column_names: Option<Vec<String>>,
+    /// What text columns were coded into.
+    pub categories: Vec<Categories>,
     /// Seconds that reading took.
     pub read_seconds: f64,
     /// The data where it is in memory.
@@ -208,36 +226,47 @@ pub struct About {
 /// Loads everything and fits it.
 fn in_memory(
     source: Source,
+    weights: &Weights,
     in_order: impl Fn(Option<&[String]>, &str) -> Result<FitConfig, Failure>,
     with: With<'_, '_>,
     verbosity: Verbosity,
 ) -> Result<(Fit, About), Failure> {
     let With { observers, checkpoints, refused, .. } = with;
-    let loaded = source.read(verbosity)?;
-    let matrix = &loaded.data.matrix;
-    let config = in_order(loaded.data.column_names.as_deref(), &loaded.name)?;
+    let mut loaded = source.read(verbosity)?;
+    let weights = weights.of(&mut loaded.data)?;
+    let Loaded { name, mut data, seconds } = loaded;
+    let matrix = &data.matrix;
+    let config = in_order(data.column_names.as_deref(), &name)?;
     plan::refuse_huge_covariance(&config, matrix.n_cols())?;
     let wanted = checkpoints.save.is_some() || checkpoints.resume.is_some();
-    let data = if wanted { matrix.fingerprint(None) } else { String::new() };
+    let fingerprint = if wanted { matrix.fingerprint(weights.as_deref()) } else { String::new() };
     let cancel = CancelToken::default();
     let running = Running::with(&cancel);
     let run = config.run();
-    let run = if loaded.data.narrowed { run.rounded_from_double() } else { run };
-    let fit = run
+    let run = if data.narrowed { run.rounded_from_double() } else { run };
+    let run = run
+        .weights(weights.as_deref())
         .observers(observers)
         .cancelled_by(&cancel)
-        .checkpoints(Checkpoints { data, ..checkpoints })
-        .fit(matrix)
-        .map_err(|error| refused(&error, &loaded.name))?;
+        .checkpoints(Checkpoints { data: fingerprint, ..checkpoints });
+    let (kind, sparse, nnz) = (plan::kind(matrix), matrix.is_sparse(), matrix.nnz());
+    let (fit, whole) = if config.missing == Missing::Error {
+        (run.fit(matrix).map_err(|error| refused(&error, &name))?, true)
+    } else {
+        let done = run.fit_completing(data.matrix).map_err(|error| refused(&error, &name))?;
+        data = Data { matrix: done.matrix, ..data };
+        (done.fit, done.dropped.is_empty())
+    };
     drop(running);
-    let kind = plan::kind(matrix);
     let about = About {
-        storage: storage(kind, matrix.is_sparse(), matrix.nnz()),
-        nnz: matrix.nnz(),
-        name: loaded.name,
-        column_names: loaded.data.column_names.clone(),
-        read_seconds: loaded.seconds,
-        data: Some(loaded.data),
+        storage: storage(kind, sparse, nnz),
+        nnz,
+        name,
+        column_names: data.column_names.clone(),
+        categories: std::mem::take(&mut data.categories),
+        read_seconds: seconds,
+        // Labels belong to all rows.
+        data: whole.then_some(data),
         stream: None,
     };
     Ok((fit, about))
@@ -256,7 +285,7 @@ fn from_disk(
     if verbosity > Verbosity::Quiet {
         say::line(&streamed.announcement(&name));
     }
-    let plan::Streamed { rows, plan, memory } = streamed;
+    let plan::Streamed { rows, weights, plan, memory } = streamed;
     let (sparse, nnz) = (rows.is_sparse(), rows.nnz());
     let column_names = rows.column_names().map(<[String]>::to_vec);
     let config = in_order(column_names.as_deref(), &name)?;
@@ -265,6 +294,7 @@ fn from_disk(
     let metered = meter.around(rows, plan.bytes);
     let fit = config
         .run()
+        .weights(weights.as_deref())
         .observers(observers)
         .cancelled_by(&cancel)
         .checkpoints(checkpoints)
@@ -276,6 +306,7 @@ fn from_disk(
         nnz,
         name,
         column_names,
+        categories: Vec::new(),
         read_seconds: 0.0,
         data: None,
         stream: Some(json::StreamObject::new(&fit, &plan, memory)),
@@ -315,6 +346,7 @@ fn on_ranks(
         nnz: entries,
         name,
         column_names,
+        categories: Vec::new(),
         read_seconds,
         data: None,
         stream: None,
@@ -351,6 +383,7 @@ fn report(fit: &Fit, about: &About) -> String {
         ]);
     }
     let summary = model.summary();
+    let missing = fit.missing.map_or_else(String::new, |report| format!("{report}\n"));
     let reading = match &about.stream {
         None => format!("after {} of reading", number::seconds(about.read_seconds)),
         Some(_) => format!("{} read from disk", ByteSize(fit.bytes_read)),
@@ -360,7 +393,7 @@ fn report(fit: &Fit, about: &About) -> String {
         format!("{}, after {}.\n", probe_in_words(fit, probe), certainty::of_probe(probe))
     });
     format!(
-        "{}: {} rows × {} columns, {}\n{} ({chosen_because}), {}\n\n{}\n{}: {}.\n{cut}{probed}{} and {} for column statistics in {}, {reading}\n",
+        "{}: {} rows × {} columns, {}\n{missing}{} ({chosen_because}), {}\n\n{}\n{}: {}.\n{cut}{probed}{} and {} for column statistics in {}, {reading}\n",
         about.name,
         number::count(summary.n),
         number::count(summary.d),

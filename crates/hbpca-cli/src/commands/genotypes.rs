@@ -49,7 +49,19 @@ pub fn fit(
     drop(running);
     let nnz = file.genotypes.n_rows() * file.genotypes.n_cols();
     let storage = "genotypes in two bits each".to_owned();
-    Ok((fit, About { name, storage, nnz, column_names: Some(names), read_seconds, data: None, stream: None }))
+    Ok((
+        fit,
+        About {
+            name,
+            storage,
+            nnz,
+            column_names: Some(names),
+            categories: Vec::new(),
+            read_seconds,
+            data: None,
+            stream: None,
+        },
+    ))
 }
 
 fn read(source: Source, verbosity: Verbosity) -> Result<BedFile, Failure> {

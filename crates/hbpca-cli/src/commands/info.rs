@@ -4,8 +4,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use hbpca::certificate::Certainty;
+use hbpca::missing::Missing;
 use hbpca::{ColumnStatistics, Preprocessing, RowChunks};
-use hbpca_io::{CertificateRule, ChunkFolder, Format, Probe, StoredModel};
+use hbpca_io::{CertificateRule, ChunkFolder, Format, Probe, Reading, StoredModel};
 use hbpca_lab::fit_report::column_names;
 use serde::Serialize;
 
@@ -214,6 +215,8 @@ struct ModelObject<'a> {
     n: usize,
     d: usize,
     k: usize,
+    weight: f64,
+    weight_column: Option<&'a str>,
     software: &'a str,
     solver: &'a str,
     chosen_because: &'a str,
@@ -240,6 +243,8 @@ impl<'a> ModelObject<'a> {
             n: summary.n,
             d: summary.d,
             k: model.n_components(),
+            weight: summary.weight,
+            weight_column: origin.reading.weight_column.as_deref(),
             software: &origin.software,
             solver: &origin.solver,
             chosen_because: &origin.chosen_because,
@@ -297,13 +302,37 @@ fn certificate_in_words(stored: &StoredModel) -> String {
     format!("{}{start}{rule}", origin.certificate)
 }
 
+/// What becomes of missing values, and became of those that there were.
+fn missing_in_words(reading: &Reading) -> Option<String> {
+    match (&reading.missing_values, reading.missing) {
+        (Some(report), _) => Some(report.to_string()),
+        (None, Missing::Error) => None,
+        (None, policy) => Some(format!("{policy}; there were none")),
+    }
+}
+
+/// What the rows weigh, where they have weights.
+fn weight(stored: &StoredModel) -> String {
+    let summary = stored.model.summary();
+    #[allow(clippy::float_cmp, reason = "without weights this is a count")]
+    let weighted = summary.weight != summary.n as f64;
+    match &stored.origin.reading.weight_column {
+        Some(column) => format!(" of weight {} in all (column `{column}`)", number::value(summary.weight)),
+        None if weighted => format!(" of weight {} in all", number::value(summary.weight)),
+        None => String::new(),
+    }
+}
+
 fn model_report(stored: &StoredModel, name: &str) -> String {
     let (model, origin, summary) = (&stored.model, &stored.origin, stored.model.summary());
     let count = number::count;
-    let mut text = facts(&[
+    let mut lines = vec![
         ("model", name.into()),
         ("components", format!("{} of {} columns", count(model.n_components()), count(summary.d))),
-        ("fitted on", format!("{} rows, {}", count(summary.n), preparation(summary.preprocessing))),
+        (
+            "fitted on",
+            format!("{} rows{}, {}", count(summary.n), weight(stored), preparation(summary.preprocessing)),
+        ),
         ("solver", format!("{} ({}), seed {}", origin.solver, origin.chosen_because, origin.seed)),
         (
             "cost",
@@ -317,7 +346,9 @@ fn model_report(stored: &StoredModel, name: &str) -> String {
         ("certificate", certificate_in_words(stored)),
         ("total variance", number::value(summary.total_variance)),
         ("written by", origin.software.clone()),
-    ]);
-    text += "\n";
-    text + &scree::plot(model.eigenvalues(), &model.explained_variance_ratio())
+    ];
+    if let Some(words) = missing_in_words(&origin.reading) {
+        lines.insert(3, ("missing values", words));
+    }
+    facts(&lines) + "\n" + &scree::plot(model.eigenvalues(), &model.explained_variance_ratio())
 }

@@ -86,7 +86,7 @@ impl MixedTable {
         let numeric = columns.iter().filter(|column| column.is_numeric()).count();
         let way_on = match self.suggestion() {
             Some(command) => format!("To fit it: {command}\n"),
-            None => "No column holds numbers without gaps: there is nothing to fit.\n".into(),
+            None => "No column holds numbers: there is nothing to fit.\n".into(),
         };
         format!(
             "{}: {} rows, {} columns, {} of them numbers without gaps\n\n{}{more}\n{way_on}",
@@ -125,7 +125,9 @@ impl MixedTable {
     /// A command that fits the columns of numbers, with a class beside them where there is one.
     fn suggestion(&self) -> Option<String> {
         let columns = &self.survey.columns;
-        let features = columns.iter().filter(|column| column.is_numeric()).count();
+        let holds_numbers =
+            |column: &&ColumnSurvey| !matches!(column.kind(), ColumnKind::Text | ColumnKind::Empty);
+        let features = columns.iter().filter(holds_numbers).count();
         if features == 0 {
             return None;
         }
@@ -134,12 +136,18 @@ impl MixedTable {
                 && column.distinct().is_some_and(|distinct| (2..=MOST_CLASSES).contains(&distinct))
         };
         let label = columns.iter().rfind(is_class).map(|column| column.name.as_str());
-        // Gaps in numbers are no text: --numeric would take them.
-        let gaps = columns.iter().filter(|column| column.kind() != ColumnKind::Text && !column.is_numeric());
-        let gaps: Vec<String> = gaps.map(|column| listed(&column.name)).collect();
-        let mut command = format!("hbpca fit {} --numeric", quoted(&self.file));
-        if !gaps.is_empty() {
-            command = command + " --exclude " + &quoted(&gaps.join(","));
+        // Columns without a value are no text: --numeric would take them.
+        let empty = columns.iter().filter(|column| column.kind() == ColumnKind::Empty);
+        let empty: Vec<String> = empty.map(|column| listed(&column.name)).collect();
+        let is_table =
+            columns.iter().any(|column| matches!(column.kind(), ColumnKind::Text | ColumnKind::Empty));
+        let numeric = if is_table { " --numeric" } else { "" };
+        let mut command = format!("hbpca fit {}{numeric}", quoted(&self.file));
+        if !empty.is_empty() {
+            command = command + " --exclude " + &quoted(&empty.join(","));
+        }
+        if columns.iter().filter(holds_numbers).any(|column| column.missing > 0) {
+            command += " --missing mean";
         }
         if let Some(label) = label {
             command = command + " --label-column " + &quoted(label);

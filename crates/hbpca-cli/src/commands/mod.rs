@@ -6,6 +6,7 @@ mod convert;
 mod demo;
 mod fit;
 mod genotypes;
+mod impute;
 mod info;
 mod info_table;
 mod inverse;
@@ -30,6 +31,7 @@ pub fn run(command: Command) -> Result<Exit, Failure> {
         Command::Inverse(args) => inverse::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Info(args) => info::run(&args),
+        Command::Impute(args) => impute::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Plot(args) => laboratory::plot(&args),
         Command::Compare(args) => laboratory::compare(&args),

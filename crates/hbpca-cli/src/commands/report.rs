@@ -14,7 +14,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let read = Files::default().reads("the model", [&args.model]).reads("data", &args.data.data);
     read.writes("--output", [&args.output]).check()?;
     let mut source = if args.data.data.is_empty() { None } else { Some(Source::find(&args.data)?) };
-    source.iter_mut().for_each(|source| source.for_model(&stored.model));
+    source.iter_mut().for_each(|source| source.for_model(&stored));
     let page = ModelPage::begin(&args.output)?;
     let loaded = source.map(|source| source.read(verbosity)).transpose()?;
     let data = loaded.as_ref().map(|loaded| (loaded.name.as_str(), &loaded.data));

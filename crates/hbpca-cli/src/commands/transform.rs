@@ -14,15 +14,21 @@ pub fn run(args: &TransformArgs) -> Result<Exit, Failure> {
     plan::use_threads(&args.threads, (&args.verbosity).into())?;
     let read = Files::default().reads("the model", [&args.model]).reads("data", &args.data.data);
     read.writes("--output", [&args.output]).check()?;
-    let model = plan::open_model(&args.model)?.model;
+    let stored = plan::open_model(&args.model)?;
+    let (model, reading) = (&stored.model, &stored.origin.reading);
+    let missing = args.missing.unwrap_or(reading.missing);
+    let holes = missing
+        .in_new_rows(model.summary().preprocessing.centering, reading.ridge())
+        .map_err(|error| Failure::Usage(error.to_string()))?;
     let mut source = Source::find(&args.data)?;
     if source.is_genotypes() {
         if let Some(columns) = &args.keep {
             source.keep(columns);
         }
-        return genotypes::transform(args, &model, source);
+        return genotypes::transform(args, model, source);
     }
-    source.for_model(&model);
+    source.for_model(&stored);
+    source.hold_missing(missing);
     if let Some(columns) = &args.keep {
         source.keep(columns);
     }
@@ -30,9 +36,11 @@ pub fn run(args: &TransformArgs) -> Result<Exit, Failure> {
     let loaded = source.read(Verbosity::from(&args.verbosity))?;
     let (matrix, whitening) = (&loaded.data.matrix, (&args.whiten).into());
     let refused = |error| Failure::refused(&error, &loaded.name);
-    let scores = model.transform(matrix, whitening).map_err(refused)?;
+    let scores: Vec<f64> =
+        model.projection(whitening).transform_with_holes(matrix, holes).map_err(refused)?;
     let k = model.n_components();
-    let scores = Dense::new(scores, matrix.n_rows(), k).map_err(refused)?;
+    // Scores of rows that were dropped are missing.
+    let scores = Dense::deferring_finite_check(scores.into(), matrix.n_rows(), k).map_err(refused)?;
     output.write(&scores.into(), score_names(k), loaded.data.labels, loaded.data.kept)?;
     Ok(Exit::Success)
 }

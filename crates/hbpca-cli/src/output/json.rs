@@ -2,6 +2,7 @@
 //!
 //! JSON has no infinity: a number that is not finite is printed as `null`.
 
+use hbpca::missing::MissingReport;
 use hbpca::{Certificate, Fit, Limits, Outcome, Record, StreamPlan};
 use hbpca_io::ReadError;
 use serde::Serialize;
@@ -41,6 +42,8 @@ pub struct FitObject<'a> {
     angle: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream: Option<&'a StreamObject>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<MissingReport>,
     certificate: &'a Certificate,
     history: &'a [Record],
 }
@@ -109,6 +112,7 @@ impl<'a> FitObject<'a> {
             tol: limits.tol,
             angle: limits.angle,
             stream,
+            missing: fit.missing,
             certificate: &fit.certificate,
             history: &fit.history,
         }

@@ -16,6 +16,7 @@ pub fn of_fit(fit: &Fit, limits: &Limits, idle_flags: &[&str], names: Option<&[S
     warnings.extend(not_converged(fit, limits));
     warnings.extend(open_share(fit));
     warnings.extend(one_column_rules(fit, names));
+    warnings.extend(no_sample_variance(fit));
     warnings
 }
 
@@ -42,6 +43,9 @@ fn not_converged(fit: &Fit, limits: &Limits) -> Option<String> {
             Some(format!("interrupted: {reached}; --start with the model written by -o goes on"))
         }
         Outcome::Stagnated => Some(stagnated(fit, limits, &reached, angle.as_deref())),
+        _ if fit.missing.is_some_and(|m| m.stationary_point.is_some_and(|point| !point.is_reached())) => Some(
+            "em did not reach a fixed point: try a larger --em-max-rounds or --max-passes, a larger --em-tol, fewer components or an --em-ridge".into(),
+        ),
         _ => {
             let reached = angle.unwrap_or(reached);
             Some(format!("stopped after {}: {reached}. {}", spent(fit), advice(fit)))
@@ -149,6 +153,17 @@ fn noisy(history: &[Record]) -> bool {
     let (early, late) = history.split_at(history.len() / 2);
     let rises = late.windows(2).filter(|pair| pair[1].residual > pair[0].residual).count();
     best(late) > 0.5 * best(early) || 4 * rises >= late.len()
+}
+
+/// That there is no n − 1 to divide by.
+fn no_sample_variance(fit: &Fit) -> Option<String> {
+    (!fit.model.has_sample_variance()).then(|| {
+        format!(
+            "the rows weigh {} in all, which leaves no n − 1: explained variances are 0. Weights count rows; eigenvalues do not depend on \
+             their scale",
+            number::short(fit.model.summary().weight)
+        )
+    })
 }
 
 /// Columns in different units: one of them makes up the first component, which carries most of the variance.

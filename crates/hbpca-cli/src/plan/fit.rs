@@ -1,10 +1,11 @@
 //! The plan of `hbpca fit`.
 
+use hbpca::missing::Missing;
 use hbpca::{Batch, FitConfig, Limits, MomentumChoice, PrecisionChoice, SolverKind, Tuning};
 use hbpca_io::{ByteSize, OutputFile, Place, Precision};
 
 use super::{
-    CheckpointFiles, Files, RankSource, SolverFlags, Source, Streamed, create, open_model,
+    CheckpointFiles, Files, RankSource, SolverFlags, Source, Streamed, Weights, create, open_model,
     refuse_misleading_name,
 };
 use crate::args::{FitArgs, HowMany, MomentumArg, PrecisionArg, StepSize};
@@ -20,6 +21,8 @@ pub struct FitPlan {
     pub source: Source,
     /// The data where it stays on disk.
     pub streamed: Option<Streamed>,
+    /// Where the weights of the rows come from.
+    pub weights: Weights,
     /// The choices.
     pub config: FitConfig,
     /// The names of the columns of the model to start from.
@@ -59,14 +62,23 @@ impl FitOutputs {
 impl FitPlan {
     /// Checks what was typed, finds the input, begins the outputs.
     pub fn new(args: &FitArgs) -> Result<Self, Failure> {
-        let (source, config, start_names) = begin(args)?;
+        let (mut source, config, start_names) = begin(args)?;
+        let weights = Weights::from(&args.weights);
+        weights.ask(&mut source);
+        source.hold_missing(config.missing);
+        if let Some(columns) = &args.one_hot {
+            source.code(columns);
+        }
         let streamed = match source.place(&config, args.memory)? {
             Place::Memory => None,
-            Place::Disk { rows, memory } => Some(Streamed::plan(rows, &config, memory, &source.name)?),
+            Place::Disk { rows, memory } => {
+                Some(Streamed::plan(rows, &weights, &config, memory, &source.name)?)
+            }
         };
         Ok(Self {
             source,
             streamed,
+            weights,
             solver_flags: SolverFlags::given(args),
             config,
             start_names,
@@ -98,7 +110,10 @@ fn begin(args: &FitArgs) -> Result<(Source, FitConfig, Option<Vec<String>>), Fai
 
 /// Refuses files that are both read and written, and names that promise something else. A checkpoint may be resumed in its place.
 fn check_files(args: &FitArgs) -> Result<(), Failure> {
-    let read = || Files::default().reads("data", &args.data.data).reads("--start", &args.start);
+    let read = || {
+        let files = Files::default().reads("data", &args.data.data).reads("--start", &args.start);
+        files.reads("--weights", &args.weights.weights)
+    };
     read().writes("--checkpoint", &args.checkpoint).check()?;
     read()
         .reads("--resume", &args.resume)
@@ -138,6 +153,7 @@ pub struct RankFitPlan {
 impl RankFitPlan {
     /// The same for rank `rank` of `size`.
     pub fn new(args: &FitArgs, (rank, size): (usize, usize)) -> Result<Self, Failure> {
+        refuse_on_ranks(args)?;
         let (source, config, start_names) = begin(args)?;
         let leads = rank == 0;
         Ok(Self {
@@ -148,6 +164,22 @@ impl RankFitPlan {
             checkpoints: if leads { CheckpointFiles::new(args)? } else { CheckpointFiles::none() },
             outputs: if leads { FitOutputs::begin(args)? } else { FitOutputs::default() },
         })
+    }
+}
+
+/// Refuses what only one process can do so far.
+fn refuse_on_ranks(args: &FitArgs) -> Result<(), Failure> {
+    let given = [
+        ("--weight-column", args.weights.weight_column.is_some()),
+        ("--weights", args.weights.weights.is_some()),
+        ("--missing", args.missing.policy() != Missing::Error),
+        ("--one-hot", args.one_hot.is_some()),
+    ];
+    match given.iter().find(|(_, given)| *given) {
+        Some((flag, _)) => Err(Failure::Usage(format!(
+            "{flag} works in one process only: leave it out, or do without a launcher"
+        ))),
+        None => Ok(()),
     }
 }
 
@@ -200,6 +232,8 @@ fn config(args: &FitArgs) -> Result<FitConfig, Failure> {
         tuning: if args.tune { Tuning::Measured } else { Tuning::Nominal },
         certify: args.certify,
         probe_seed: args.probe_seed,
+        missing: args.missing.policy(),
+        em: args.missing.em_limits(args.missing.policy())?,
         ..default
     })
 }

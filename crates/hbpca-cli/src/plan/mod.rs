@@ -2,12 +2,14 @@
 
 mod checkpoints;
 mod fit;
+mod missing;
 mod overlap;
 mod solver_flags;
 mod source;
 mod start;
 mod streamed;
 mod table_output;
+mod weights;
 
 pub use checkpoints::CheckpointFiles;
 pub use fit::{FitOutputs, FitPlan, RankFitPlan, refuse_huge_covariance, storage};
@@ -17,6 +19,7 @@ pub use source::{Loaded, OwnRows, RankSource, Source, kind};
 pub use start::start_in_order;
 pub use streamed::Streamed;
 pub use table_output::{TableOutput, known_format};
+pub use weights::Weights;
 
 use std::num::NonZero;
 use std::path::Path;

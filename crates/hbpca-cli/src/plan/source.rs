@@ -4,10 +4,11 @@ use std::io::{IsTerminal, stdin};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use hbpca::{FitConfig, Matrix, Model, RankRows, RowChunks};
+use hbpca::missing::Missing;
+use hbpca::{FitConfig, Matrix, RankRows, RowChunks};
 use hbpca_io::{
-    BedFile, ByteSize, ColumnRef, Data, Features, Input, NamesToMatch, OnDisk, Place, Precision, ReadOptions,
-    Share, Storage,
+    BedFile, ByteSize, ColumnRef, Data, Features, Input, MissingFields, NamesToMatch, OnDisk, OneHot, Place,
+    Precision, ReadOptions, Share, Storage, StoredModel,
 };
 
 use crate::args::DataArgs;
@@ -160,10 +161,30 @@ impl Source {
         self.options.precision = precision;
     }
 
-    /// Takes the columns that `model` was fitted on: by name where both have names, else by position.
-    pub fn for_model(&mut self, model: &Model) {
-        self.options.match_names = model.feature_names().map(NamesToMatch::of_model);
+    /// Takes the columns that a model was fitted on: by name where both have names, else by position. Categories become those that it knows.
+    pub fn for_model(&mut self, stored: &StoredModel) {
+        let categories = &stored.origin.reading.categories;
+        let coded: usize = categories.iter().map(|column| column.categories.len()).sum();
+        let names = stored.model.feature_names().map(|names| &names[..names.len().saturating_sub(coded)]);
+        self.options.match_names = names.map(NamesToMatch::of_model);
+        self.options.one_hot = categories.iter().cloned().map(OneHot::Known).collect();
         self.for_unnamed_model = self.options.match_names.is_none();
+    }
+
+    /// Makes columns of zeros and ones of the categories of these columns.
+    pub fn code(&mut self, columns: &str) {
+        self.options.one_hot = ColumnRef::parse_list(columns).into_iter().map(OneHot::Found).collect();
+    }
+
+    /// Reads missing values as NaN, unless they are an error.
+    pub fn hold_missing(&mut self, missing: Missing) {
+        self.options.missing =
+            if missing == Missing::Error { MissingFields::Refused } else { MissingFields::Nan };
+    }
+
+    /// Reads the weights of the rows from this column, which is no feature.
+    pub fn weigh_by(&mut self, column: ColumnRef) {
+        self.options.weight_column = Some(column);
     }
 
     /// Takes the scores of `k` components, by name where they have those that `transform` gives them.

@@ -1,8 +1,9 @@
 //! Rows that stay on disk, and what fitting them will cost.
 
-use hbpca::{FitConfig, StreamPlan};
+use hbpca::{FitConfig, RowChunks, StreamPlan};
 use hbpca_io::{ByteSize, OnDisk};
 
+use super::Weights;
 use crate::exit::Failure;
 use crate::output::number;
 
@@ -10,6 +11,8 @@ use crate::output::number;
 pub struct Streamed {
     /// The rows, cut as planned.
     pub rows: Box<dyn OnDisk>,
+    /// Their weights.
+    pub weights: Option<Vec<f64>>,
     /// The plan.
     pub plan: StreamPlan,
     /// The budget.
@@ -17,21 +20,24 @@ pub struct Streamed {
 }
 
 impl Streamed {
-    /// Plans, and cuts the rows accordingly.
+    /// Reads the weights where there are such, plans, and cuts the rows accordingly.
     pub fn plan(
         mut rows: Box<dyn OnDisk>,
+        weights: &Weights,
         config: &FitConfig,
         memory: u64,
         name: &str,
     ) -> Result<Self, Failure> {
         let refused = |error: hbpca::Error| Failure::refused(&error, name);
-        let plan = config.plan_streamed(&mut rows, memory).map_err(refused)?;
-        Ok(Self { rows, plan, memory })
+        let weights = weights.of_disk(&mut *rows, name)?;
+        let beside = config.bytes_of_weights(rows.n_rows(), weights.as_deref());
+        let plan = config.plan_streamed_beside(&mut rows, memory, beside).map_err(refused)?;
+        Ok(Self { rows, weights, plan, memory })
     }
 
     /// The choice in words, before the work starts.
     pub fn announcement(&self, name: &str) -> String {
-        let Self { rows, plan, memory } = self;
+        let Self { rows, plan, memory, .. } = self;
         let pool = if plan.pool_rows > 0 {
             format!(", {} rows in memory for mini-batches", number::count(plan.pool_rows))
         } else {

@@ -148,7 +148,33 @@ fn numbered(fields: &Fields<'_>) -> Option<Numbered> {
     numbers.windows(2).all(|pair| pair[1] == pair[0] + 1).then_some(Numbered::InTurn)
 }
 
-/// A field that stands for no value.
+/// A field that says that there is no value: empty, or one of the usual words.
+pub(crate) fn stands_for_nothing(field: &[u8]) -> bool {
+    let text = field.trim_ascii().to_ascii_lowercase();
+    [&b""[..], b"na", b"n/a", b"nan", b"null", b"none", b"?", b"-"].contains(&text.as_slice())
+}
+
+/// Whether a field is a date, with a time or without: 2024-01-31, 31.01.2024, 1/31/2024, 2024-01-31T12:00:00Z.
+pub(crate) fn is_date(field: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(field.trim_ascii()).into_owned();
+    let (date, time) = match text.split_once(['T', ' ']) {
+        Some((date, time)) => (date, Some(time)),
+        None => (text.as_str(), None),
+    };
+    let is_time =
+        |time: &str| time.contains(':') && time.bytes().all(|b| b.is_ascii_digit() || b":.+-Z".contains(&b));
+    let Some(mark) = date.chars().find(|c| "-/.".contains(*c)) else { return false };
+    let parts: Vec<&str> = date.split(mark).collect();
+    let digits = |part: &&str, most: usize| {
+        (1..=most).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit())
+    };
+    let [a, b, c] = &parts[..] else { return false };
+    let in_order =
+        (digits(a, 4) && a.len() == 4 && digits(c, 2)) || (digits(a, 2) && digits(c, 4) && c.len() != 3);
+    in_order && digits(b, 2) && time.is_none_or(is_time)
+}
+
+/// A field that stands for no number, infinities included.
 pub(super) fn is_missing(field: &[u8]) -> bool {
     [&b"na"[..], b"n/a", b"nan", b"null", b"none", b"?", b"inf", b"-inf"]
         .contains(&field.to_ascii_lowercase().as_slice())
@@ -185,6 +211,25 @@ mod tests {
         assert_eq!(header_with("0,kind\n5,bob\n", &asked), Ok(true));
         let told = |header| header_with("a,b\n1,2\n", &ReadOptions { header, ..ReadOptions::default() });
         assert_eq!((told(HeaderLine::Present), told(HeaderLine::Absent)), (Ok(true), Ok(false)));
+    }
+
+    #[test]
+    fn dates_are_told_from_numbers_and_texts() {
+        for text in [
+            "2024-01-31",
+            "31.01.2024",
+            "1/31/2024",
+            "1/2/24",
+            "2024-01-31T12:00:00Z",
+            "2024-01-31 12:00:00.5",
+        ] {
+            assert!(is_date(text.as_bytes()), "{text}");
+        }
+        for text in
+            ["1.5", "1.2.345", "192.168.0.1", "2024", "a-b-c", "2024-01", "1-2-345", "2024-01-31 noon"]
+        {
+            assert!(!is_date(text.as_bytes()), "{text}");
+        }
     }
 
     #[test]

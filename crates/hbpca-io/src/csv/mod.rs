@@ -11,6 +11,7 @@ mod plain;
 mod survey;
 mod write;
 
+pub(crate) use header::stands_for_nothing;
 pub(crate) use survey::survey;
 pub(crate) use write::CsvSink;
 
@@ -112,7 +113,7 @@ impl CsvSource {
             format!("{name}: the first column has no name and is left out as an index; --columns 0,… takes it in by its number")
         });
         let notes = left_out.into_iter().chain(note).collect();
-        let plan = Plan::new(dialect, roles, names.clone(), kept);
+        let plan = Plan::new(dialect, roles, names.clone(), kept, options.missing);
         refuse_text_columns(&name, &plan, &first_row)?;
         let column_names = names.map(|names| plan.chosen_names(&names));
         Ok(Self { text, plan, precision: options.precision, column_names, notes, met_doubles: false })
@@ -131,7 +132,7 @@ impl RowSource for CsvSource {
             column_names: self.column_names.clone(),
             kept_names: self.plan.kept_names(),
             // Rounded to single precision, a finite number may become infinite.
-            finite: self.precision != Precision::F32,
+            finite: self.precision != Precision::F32, // or missing, where that is allowed
             ..Stated::default()
         }
     }
@@ -176,7 +177,8 @@ fn refuse_text_columns(file: &str, plan: &Plan, line: &[u8]) -> Result<(), ReadE
     let Some((j, field)) = texts.next() else { return Ok(()) };
     let n_others = texts.count();
     let shown: String = String::from_utf8_lossy(field).chars().take(40).collect();
-    Err(text_column(file, &plan.describe(j), &format!("text such as `{shown}`"), n_others))
+    let what = if header::is_date(field) { "dates" } else { "text" };
+    Err(text_column(file, &plan.describe(j), &format!("{what} such as `{shown}`"), n_others))
 }
 
 #[cfg(test)]

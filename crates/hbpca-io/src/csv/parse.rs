@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use super::dialect::Dialect;
+use super::header::{is_date, stands_for_nothing};
 use super::plain::plain_fields;
 use crate::block::{Labels, RowBlock, Values};
 use crate::roles::Role;
 use crate::text::{Fault, Stored, number};
-use crate::{NumberStyle, Precision};
+use crate::{MissingFields, NumberStyle, Precision};
 
 /// What to do with each line.
 pub(crate) struct Plan {
@@ -26,6 +27,8 @@ pub(crate) struct Plan {
     kept: Vec<(usize, String)>,
     /// For each field its place among them.
     kept_slots: Vec<Option<usize>>,
+    /// What becomes of fields that say nothing.
+    missing: MissingFields,
 }
 
 impl Plan {
@@ -34,6 +37,7 @@ impl Plan {
         roles: Vec<Role>,
         names: Option<Vec<String>>,
         kept: Vec<(usize, String)>,
+        missing: MissingFields,
     ) -> Self {
         let mut kept_slots = vec![None; roles.len()];
         kept.iter().enumerate().for_each(|(slot, (j, _))| kept_slots[*j] = Some(slot));
@@ -61,6 +65,7 @@ impl Plan {
             runs,
             kept,
             kept_slots,
+            missing,
             roles,
         }
     }
@@ -156,7 +161,17 @@ impl From<Fault> for Stop {
 
 /// Why a field is no number, and the flag with which it would be one.
 fn complaint(numbers: NumberStyle, field: &[u8]) -> String {
+    const WAYS_OUT: &str = "choose what becomes of missing values with --missing drop-rows, mean or em";
     let shown: String = String::from_utf8_lossy(field).chars().take(40).collect();
+    if shown.trim().is_empty() {
+        return format!("a value is missing here: {WAYS_OUT}");
+    }
+    if stands_for_nothing(field) {
+        return format!("expected a number, found the missing value `{shown}`: {WAYS_OUT}");
+    }
+    if is_date(field) {
+        return format!("expected a number, found the date `{shown}`: leave the column out with --exclude");
+    }
     match numbers.way_out(field) {
         Some(way_out) => format!("expected a number, found `{shown}`: {way_out}"),
         None if !numbers.is_plain() && number::parse(field, 0).is_some_and(|(_, end)| end == field.len()) => {
@@ -275,6 +290,10 @@ impl<'a, T: Stored> Rows<'a, T> {
             Some((token, (value, end))) if end == token.len() => self.push(value, slot, token)?,
             _ => {
                 let text = dialect.field(piece, i).text;
+                if self.plan.missing == MissingFields::Nan && stands_for_nothing(&text) {
+                    self.push_missing(slot);
+                    return Ok(field.end);
+                }
                 let Some(value) = truth(&text) else {
                     let complaint = complaint(dialect.numbers, &text);
                     return Err(Fault::new(start, format!("{}: {complaint}", self.plan.describe(j))).into());
@@ -297,6 +316,15 @@ impl<'a, T: Stored> Rows<'a, T> {
             self.row[slot] = value;
         }
         Ok(())
+    }
+
+    fn push_missing(&mut self, slot: usize) {
+        let nan = T::exactly(f64::NAN).unwrap_or_else(|| unreachable!("both types have a NaN"));
+        if self.plan.ascending {
+            self.values.push(nan);
+        } else {
+            self.row[slot] = nan;
+        }
     }
 
     fn label(&mut self, piece: &[u8], i: usize) -> Result<usize, Stop> {

@@ -20,7 +20,7 @@ use crate::input::Opened;
 use crate::npy::transposed;
 use crate::source::{RowSource, Stated};
 use crate::text::{Fault, TextChunks, number};
-use crate::{Precision, ReadError, ReadOptions};
+use crate::{MissingFields, Precision, ReadError, ReadOptions};
 
 /// The one block of a Matrix Market file.
 pub(crate) struct MatrixMarketSource {
@@ -87,7 +87,7 @@ impl MatrixMarketSource {
         if as_read && precision != Precision::F32 {
             Ok(block)
         } else {
-            Ok(self.narrowed(checked(block, precision, &self.name, 0)?))
+            Ok(self.narrowed(checked(block, precision, MissingFields::Refused, &self.name, 0)?))
         }
     }
 
@@ -115,7 +115,13 @@ impl MatrixMarketSource {
             Values::F32(x) => Values::F32(array_rows(x, n, d, symmetry)),
             Values::F64(x) => Values::F64(array_rows(x, n, d, symmetry)),
         };
-        Ok(self.narrowed(checked(RowBlock::dense(d, values), precision, &self.name, 0)?))
+        Ok(self.narrowed(checked(
+            RowBlock::dense(d, values),
+            precision,
+            MissingFields::Refused,
+            &self.name,
+            0,
+        )?))
     }
 }
 

@@ -4,7 +4,7 @@ use hbpca::certificate::{Certainty, Cluster, Status};
 use hbpca::{Certificate, Outcome, Preprocessing, Record, Summary};
 use serde::{Deserialize, Serialize};
 
-use super::{CertificateRule, Origin, Probe, StoredModel};
+use super::{CertificateRule, Origin, Probe, Reading, StoredModel};
 
 /// What `format` must say.
 const FORMAT: &str = "hbpca-model";
@@ -35,6 +35,8 @@ pub(super) struct Header {
     seconds: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     probe: Option<Probe>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    reading: Reading,
     certificate: StoredCertificate,
 }
 
@@ -56,6 +58,10 @@ struct StoredCertificate {
     failure_probability: Option<f64>,
     orthonormality_loss: Option<f64>,
     image_rounding: Option<f64>,
+}
+
+fn is_default(reading: &Reading) -> bool {
+    *reading == Reading::default()
 }
 
 fn finite(x: f64) -> Option<f64> {
@@ -175,6 +181,7 @@ impl Header {
             full_passes: origin.full_passes,
             seconds: origin.seconds,
             probe: origin.probe,
+            reading: origin.reading.clone(),
             certificate: StoredCertificate::of(&origin.certificate, origin.rule),
         }
     }
@@ -265,6 +272,7 @@ impl Header {
             full_passes: self.full_passes,
             seconds: self.seconds,
             probe: self.probe,
+            reading: self.reading,
             history,
         })
     }

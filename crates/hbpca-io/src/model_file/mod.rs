@@ -22,10 +22,11 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 
+use hbpca::missing::{Missing, MissingReport};
 use hbpca::{Certificate, Fit, Model, Outcome, Record};
 use serde::{Deserialize, Serialize};
 
-use crate::{OutputFile, ReadError, WriteError};
+use crate::{Categories, OutputFile, ReadError, WriteError};
 use header::Header;
 pub(crate) use tensors::{RECORD, numbers_of, record_to_row, records_of};
 
@@ -65,8 +66,34 @@ pub struct Origin {
     pub seconds: f64,
     /// The probe that followed the fit, where one was asked for.
     pub probe: Option<Probe>,
+    /// What became of the data before it was fitted.
+    pub reading: Reading,
     /// One record for every certified iterate.
     pub history: Vec<Record>,
+}
+
+/// What became of the data before it was fitted: `check` and `transform` do the same.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Reading {
+    /// The column that held the weights of the rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight_column: Option<String>,
+    /// What becomes of missing values.
+    pub missing: Missing,
+    /// What was done about those that there were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing_values: Option<MissingReport>,
+    /// Columns whose categories are the last features.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub categories: Vec<Categories>,
+}
+
+impl Reading {
+    /// The ridge of the fit, with which rows with holes are transformed.
+    pub fn ridge(&self) -> f64 {
+        self.missing_values.and_then(|report| report.stationary_point).map_or(0.0, |point| point.ridge)
+    }
 }
 
 /// What the residuals of a certificate are relative to, and by that when a component counted as converged.
@@ -116,6 +143,7 @@ impl StoredModel {
             full_passes: fit.full_passes,
             seconds: fit.seconds,
             probe: Probe::of_fit(fit),
+            reading: Reading::default(),
             history: fit.history.clone(),
         };
         Self { model: fit.model.clone(), origin }
@@ -124,6 +152,13 @@ impl StoredModel {
     /// The same model, whose columns have these names; refuses another number of them.
     pub fn with_feature_names(self, names: Option<Vec<String>>) -> Result<Self, hbpca::Error> {
         Ok(Self { model: self.model.with_feature_names(names)?, origin: self.origin })
+    }
+
+    /// The same model of data that was read so.
+    #[must_use]
+    pub fn with_reading(mut self, reading: Reading) -> Self {
+        self.origin.reading = reading;
+        self
     }
 
     /// Writes the model and gives the file its name.

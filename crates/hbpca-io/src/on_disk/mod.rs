@@ -18,6 +18,8 @@ use hbpca::{Error, RowChunks};
 
 use crate::element::{Element, Number};
 use crate::input::Part;
+use crate::source::no_weight_column;
+use crate::weights::WeightsApartOnDisk;
 use crate::{ChunkFolder, Format, Input, Precision, ReadError, ReadOptions};
 
 use csr::CsrOnDisk;
@@ -36,6 +38,11 @@ pub trait OnDisk: RowChunks {
     /// The names of the columns, if they have any.
     fn column_names(&self) -> Option<&[String]> {
         None
+    }
+
+    /// Reads the weights of the rows, where a column was named that holds them: one reading of everything.
+    fn read_weights(&mut self) -> Result<Option<Vec<f64>>, Error> {
+        Ok(None)
     }
 }
 
@@ -62,6 +69,7 @@ pub fn on_disk(input: &Input, options: &ReadOptions) -> Result<Storage, ReadErro
         || options.n_columns.is_some()
         || !options.keep.is_empty()
         || !options.exclude.is_empty()
+        || !options.one_hot.is_empty()
         || options.features != crate::Features::All;
     if chosen || options.precision != Precision::Auto {
         return whole("columns or a type of number are chosen while reading", &parts, 1.0);
@@ -69,7 +77,11 @@ pub fn on_disk(input: &Input, options: &ReadOptions) -> Result<Storage, ReadErro
     if let [folder] = &parts[..]
         && ChunkFolder::recognise(folder)
     {
-        return Ok(Storage::OnDisk(Box::new(ChunkFolder::open(folder)?)));
+        let rows = Box::new(ChunkFolder::open(folder)?);
+        return Ok(Storage::OnDisk(match &options.weight_column {
+            None => rows,
+            Some(column) => Box::new(WeightsApartOnDisk::new(&folder.display().to_string(), rows, column)?),
+        }));
     }
     if parts.iter().any(|path| ChunkFolder::recognise(path)) {
         return whole("a chunk folder is one of several parts", &parts, 1.0);
@@ -81,6 +93,9 @@ pub fn on_disk(input: &Input, options: &ReadOptions) -> Result<Storage, ReadErro
         let reason = match (opened.plain.is_some(), opened.format) {
             (false, _) => "it is compressed".to_owned(),
             (true, Format::Npy | Format::Npz) => {
+                if options.weight_column.is_some() {
+                    return Err(no_weight_column(&opened.name));
+                }
                 if format.replace(opened.format).is_some_and(|before| before != opened.format) {
                     return whole("its parts have different formats", &parts, 1.0);
                 }
@@ -153,7 +168,7 @@ fn usable(element: Element) -> Result<Number, Refusal> {
 }
 
 /// A file that failed, as the core names it.
-fn failed(error: ReadError) -> Error {
+pub(crate) fn failed(error: ReadError) -> Error {
     Error::Source(Box::new(error))
 }
 

@@ -5,8 +5,8 @@ use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use ::parquet::data_type::DataType;
 use ::parquet::schema::types::ColumnDescriptor;
 
-use crate::ReadError;
 use crate::block::Labels;
+use crate::{MissingFields, ReadError};
 
 /// The values of a column.
 pub(super) enum Column {
@@ -22,6 +22,8 @@ pub(super) struct ColumnPlace<'a> {
     /// Rows that the group claims to have.
     pub(super) n_rows: usize,
     pub(super) rows_before: usize,
+    /// What becomes of nulls.
+    pub(super) missing: MissingFields,
 }
 
 impl Column {
@@ -39,26 +41,24 @@ impl Column {
         let unsigned = matches!(descriptor.converted_type(), UINT_32 | UINT_64);
         Ok(match reader {
             ColumnReader::BoolColumnReader(x) => {
-                Self::Single(place.values(x, levels)?.into_iter().map(|x| f32::from(u8::from(x))).collect())
+                Self::Single(place.numbers(x, levels, f32::NAN, |x| f32::from(u8::from(x)))?)
             }
-            ColumnReader::FloatColumnReader(x) => Self::Single(place.values(x, levels)?),
-            ColumnReader::DoubleColumnReader(x) => Self::Double(place.values(x, levels)?),
+            ColumnReader::FloatColumnReader(x) => Self::Single(place.numbers(x, levels, f32::NAN, |x| x)?),
+            ColumnReader::DoubleColumnReader(x) => Self::Double(place.numbers(x, levels, f64::NAN, |x| x)?),
             ColumnReader::Int32ColumnReader(x) => {
-                let values = place.values(x, levels)?;
                 if small {
-                    Self::Single(values.into_iter().map(|x| x as f32).collect())
+                    Self::Single(place.numbers(x, levels, f32::NAN, |x| x as f32)?)
                 } else if unsigned {
-                    Self::Double(values.into_iter().map(|x| f64::from(x.cast_unsigned())).collect())
+                    Self::Double(place.numbers(x, levels, f64::NAN, |x| f64::from(x.cast_unsigned()))?)
                 } else {
-                    Self::Double(values.into_iter().map(f64::from).collect())
+                    Self::Double(place.numbers(x, levels, f64::NAN, f64::from)?)
                 }
             }
             ColumnReader::Int64ColumnReader(x) => {
-                let values = place.values(x, levels)?;
                 if unsigned {
-                    Self::Double(values.into_iter().map(|x| x.cast_unsigned() as f64).collect())
+                    Self::Double(place.numbers(x, levels, f64::NAN, |x| x.cast_unsigned() as f64)?)
                 } else {
-                    Self::Double(values.into_iter().map(|x| x as f64).collect())
+                    Self::Double(place.numbers(x, levels, f64::NAN, |x| x as f64)?)
                 }
             }
             ColumnReader::ByteArrayColumnReader(x) => {
@@ -111,15 +111,41 @@ impl From<Column> for Labels {
 }
 
 impl ColumnPlace<'_> {
-    /// All values. Memory grows with the pages that are there, not with the rows that are claimed.
-    fn values<T: DataType>(
+    /// All values as numbers, nulls as NaN where they may be.
+    fn numbers<T: DataType, N: Copy>(
+        &self,
+        reader: ColumnReaderImpl<T>,
+        levels: i16,
+        nan: N,
+        number: impl Fn(T::T) -> N,
+    ) -> Result<Vec<N>, ReadError> {
+        let (values, present) = self.values_and_nulls(reader, levels)?;
+        let mut values = values.into_iter().map(number);
+        match present {
+            None => Ok(values.collect()),
+            Some(present) => Ok(present
+                .into_iter()
+                .map(|there| if there { values.next() } else { None }.unwrap_or(nan))
+                .collect()),
+        }
+    }
+
+    /// All values, none of them null.
+    fn values<T: DataType>(&self, reader: ColumnReaderImpl<T>, levels: i16) -> Result<Vec<T::T>, ReadError> {
+        let refusing = ColumnPlace { missing: MissingFields::Refused, ..*self };
+        Ok(refusing.values_and_nulls(reader, levels)?.0)
+    }
+
+    /// All values, and for each row whether it has one where some have none. Memory grows with the pages that are there, not with the rows that are claimed.
+    fn values_and_nulls<T: DataType>(
         &self,
         mut reader: ColumnReaderImpl<T>,
         levels: i16,
-    ) -> Result<Vec<T::T>, ReadError> {
+    ) -> Result<(Vec<T::T>, Option<Vec<bool>>), ReadError> {
         const AT_ONCE: usize = 1 << 16;
         let (mut values, mut defined) = (Vec::new(), Vec::new());
         let mut n_rows = 0;
+        let mut present: Option<Vec<bool>> = None;
         loop {
             defined.clear();
             let (n, n_values, _) = reader
@@ -128,7 +154,14 @@ impl ColumnPlace<'_> {
             if n == 0 {
                 break;
             }
-            if n_values < n {
+            if self.missing == MissingFields::Nan && (n_values < n || present.is_some()) {
+                let present = present.get_or_insert_with(|| vec![true; n_rows]);
+                if levels > 0 {
+                    present.extend(defined.iter().map(|&level| level == levels));
+                } else {
+                    present.resize(n_rows + n, true);
+                }
+            } else if n_values < n {
                 let missing = defined.iter().position(|&level| level < levels).unwrap_or(0);
                 return Err(ReadError::Entry {
                     file: self.file.to_owned(),
@@ -142,7 +175,9 @@ impl ColumnPlace<'_> {
                 break;
             }
         }
-        if n_rows != self.n_rows || values.len() != n_rows {
+        let there = present.as_ref().map_or(n_rows, |present| present.iter().filter(|there| **there).count());
+        let whole = present.as_ref().is_none_or(|present| present.len() == n_rows);
+        if n_rows != self.n_rows || values.len() != there || !whole {
             let text = format!(
                 "a row group claims {} rows, but column {} has {}{n_rows}",
                 self.n_rows,
@@ -151,6 +186,6 @@ impl ColumnPlace<'_> {
             );
             return Err(ReadError::malformed(self.file, text));
         }
-        Ok(values)
+        Ok((values, present))
     }
 }

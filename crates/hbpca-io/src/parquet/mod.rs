@@ -22,7 +22,7 @@ use crate::block::{Labels, RowBlock, Values};
 use crate::input::Opened;
 use crate::roles::{Role, Table, roles, text_column};
 use crate::source::{RowSource, Stated};
-use crate::{ReadError, ReadOptions};
+use crate::{MissingFields, ReadError, ReadOptions};
 
 /// Entries decoded at a time, at least one row group.
 const ENTRIES: u64 = 8 << 20;
@@ -40,6 +40,7 @@ pub(crate) struct ParquetSource {
     single: bool,
     column_names: Vec<String>,
     note: Option<String>,
+    missing: MissingFields,
     next_group: usize,
 }
 
@@ -88,7 +89,20 @@ impl ParquetSource {
         let single = features.iter().all(|&j| Kind::of(&descriptors[j]) == Kind::Single);
         let label = roles.iter().position(|role| *role == Role::Label);
         let column_names = features.iter().map(|&j| names[j].clone()).collect();
-        Ok(Self { name, bytes, reader, features, label, kept, single, column_names, note, next_group: 0 })
+        let (missing, next_group) = (options.missing, 0);
+        Ok(Self {
+            name,
+            bytes,
+            reader,
+            features,
+            label,
+            kept,
+            single,
+            column_names,
+            note,
+            missing,
+            next_group,
+        })
     }
 
     /// What a person should know of its columns.
@@ -115,7 +129,9 @@ impl ParquetSource {
 
     fn place(&self, group: usize, column: usize) -> ColumnPlace<'_> {
         let rows_before = (0..group).fold(0_usize, |sum, group| sum.saturating_add(self.rows_of(group)));
-        ColumnPlace { file: &self.name, column, n_rows: self.rows_of(group), rows_before }
+        // A label or a weight that is not there is none.
+        let missing = if self.features.contains(&column) { self.missing } else { MissingFields::Refused };
+        ColumnPlace { file: &self.name, column, n_rows: self.rows_of(group), rows_before, missing }
     }
 
     fn decode(&self, group: usize, column: usize) -> Result<Column, ReadError> {
@@ -243,6 +259,9 @@ fn type_name(column: &ColumnDescriptor) -> String {
     let physical = column.physical_type();
     match column.logical_type_ref() {
         Some(LogicalType::String) => "text".into(),
+        Some(LogicalType::Date) => "dates".into(),
+        Some(LogicalType::Timestamp { .. }) => "dates with times".into(),
+        Some(LogicalType::Time { .. }) => "times".into(),
         Some(logical) => format!("{logical:?}"),
         None => format!("{physical} values"),
     }

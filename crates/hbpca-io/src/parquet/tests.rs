@@ -77,7 +77,7 @@ fn each_fault_is_named() {
         "{text}"
     );
     let text = read(None, Some(&["day"])).unwrap_err().to_string();
-    assert!(text.contains("column `day` holds Date and no numbers"), "{text}");
+    assert!(text.contains("column `day` holds dates and no numbers"), "{text}");
     let text = read(None, Some(&["__index_level_0__"])).unwrap_err().to_string();
     assert!(text.contains("row 2, column 6 holds no value (null)"), "{text}");
     let text =

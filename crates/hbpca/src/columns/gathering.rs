@@ -19,20 +19,22 @@ impl GatheredStatistics {
         Self { pivot: None, total: ColumnStatistics::empty(d) }
     }
 
-    /// Nothing seen yet; means stay relative to `pivot`.
+    /// Nothing seen yet; means stay relative to `pivot`: with weights the heaviest row, which is no further than √n·σ from the mean.
     pub(crate) fn about(pivot: &[f64]) -> Self {
         Self { pivot: Some(pivot.to_vec()), total: ColumnStatistics::empty(pivot.len()) }
     }
 
-    /// Adds the rows of `chunk`, the first of which is row `first_row`. Refuses NaN and infinities, naming the place.
+    /// Adds the rows of `chunk`, the first of which is row `first_row`, with a weight for each or not. Refuses NaN and infinities, naming
+    /// the place.
     pub(crate) fn add(
         &mut self,
         chunk: &Matrix<'_>,
+        weights: Option<&[f64]>,
         first_row: usize,
         cancel: &CancelToken,
     ) -> Result<(), Error> {
         let pivot = self.pivot.get_or_insert_with(|| ColumnStatistics::pivot_at(chunk, 0));
-        let partial = ColumnStatistics::relative_to(pivot, chunk, None, cancel);
+        let partial = ColumnStatistics::relative_to(pivot, chunk, weights, cancel);
         cancel.go_on()?;
         partial.refuse_not_finite(chunk).map_err(|error| match error {
             Error::NotFinite { row, column, value } => {
@@ -42,6 +44,11 @@ impl GatheredStatistics {
         })?;
         self.total.merge(&partial);
         Ok(())
+    }
+
+    /// Whether nothing was added that has any weight.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.total.weight() == 0.0
     }
 
     /// The statistics of everything added.
@@ -67,7 +74,7 @@ mod tests {
         for cut in cuts.windows(2) {
             let chunk = values[cut[0] * d..cut[1] * d].to_vec();
             let chunk = Dense::deferring_finite_check(chunk.into(), cut[1] - cut[0], d)?.into();
-            gathered.add(&chunk, cut[0], &CancelToken::default())?;
+            gathered.add(&chunk, None, cut[0], &CancelToken::default())?;
         }
         gathered.finish()
     }

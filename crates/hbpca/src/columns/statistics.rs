@@ -245,6 +245,19 @@ impl ColumnStatistics {
         self.weight = weight;
     }
 
+    /// Counts rows that weigh nothing.
+    pub(crate) fn count_rows(&mut self, n: usize) {
+        self.n_rows += n;
+    }
+
+    /// The same statistics where weights were scaled: their sum is `weight`.
+    pub(crate) fn weighing(mut self, weight: f64) -> Self {
+        let factor = weight / self.weight;
+        self.squares.iter_mut().for_each(|square| *square *= factor);
+        self.weight = weight;
+        self
+    }
+
     /// A column with one value throughout has exactly that mean and no spread, whatever rounding made of it.
     fn settle_constant_columns(&mut self) {
         for j in 0..self.mean.len() {

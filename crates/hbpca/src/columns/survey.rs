@@ -26,7 +26,7 @@ impl RowSurvey {
     /// Adds the next chunk. Refuses NaN and infinities, naming the place.
     pub fn add(&mut self, chunk: &Matrix<'_>) -> Result<(), Error> {
         let first = self.n_rows();
-        self.gathered.add(chunk, first, &CancelToken::default())?;
+        self.gathered.add(chunk, None, first, &CancelToken::default())?;
         self.starts.push(first + chunk.n_rows());
         self.hashes.push(hash_of_bits(chunk));
         self.nnz += chunk.nnz();

@@ -103,6 +103,40 @@ impl<'a, T: Real> Csr<'a, T> {
         Ok(())
     }
 
+    /// The stored entry (l, j) ← value, rounded to the type; what is not stored stays 0. Borrowed values are copied first.
+    pub(crate) fn set(&mut self, l: usize, j: usize, value: f64) {
+        let entries = self.row_starts[l]..self.row_starts[l + 1];
+        if let Ok(at) = self.columns[entries.clone()].binary_search(&(j as u32)) {
+            self.values.to_mut()[entries.start + at] = T::from_f64(value);
+        }
+    }
+
+    /// NaN ← the value of its column.
+    pub(crate) fn fill_holes(&mut self, values: &[f64]) {
+        for (x, j) in self.values.to_mut().iter_mut().zip(&*self.columns) {
+            if x.to_f64().is_nan() {
+                *x = T::from_f64(values[*j as usize]);
+            }
+        }
+    }
+
+    /// The same numbers in f64.
+    pub(crate) fn widened(&self) -> Csr<'static, f64> {
+        let values = self.values.iter().map(|x| x.to_f64()).collect();
+        Csr {
+            d: self.d,
+            row_starts: Cow::Owned(self.row_starts.to_vec()),
+            columns: Cow::Owned(self.columns.to_vec()),
+            values: Cow::Owned(values),
+        }
+    }
+
+    /// Row l ← 0, entry by entry.
+    pub(crate) fn clear_row(&mut self, l: usize) {
+        let entries = self.row_starts[l]..self.row_starts[l + 1];
+        self.values.to_mut()[entries].fill(T::default());
+    }
+
     /// The error naming the first NaN or infinity, if there is one.
     pub(crate) fn first_not_finite(&self) -> Option<Error> {
         (0..self.n_rows()).find_map(|row| {

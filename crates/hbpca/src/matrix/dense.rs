@@ -36,6 +36,16 @@ impl<'a, T: Real> Dense<'a, T> {
         Self::build(values, n, d, d)
     }
 
+    /// The same for rows with room between them.
+    pub fn strided_deferring_finite_check(
+        values: &'a [T],
+        n: usize,
+        d: usize,
+        stride: usize,
+    ) -> Result<Self, Error> {
+        Self::build(Cow::Borrowed(values), n, d, stride)
+    }
+
     fn build(values: Cow<'a, [T]>, n: usize, d: usize, stride: usize) -> Result<Self, Error> {
         refuse_empty(n, d)?;
         if stride < d {
@@ -68,6 +78,36 @@ impl<'a, T: Real> Dense<'a, T> {
     pub(crate) fn select_rows(&self, rows: &[usize]) -> Dense<'static, T> {
         let values: Vec<T> = rows.iter().flat_map(|&l| self.row(l)).copied().collect();
         Dense { n: rows.len(), d: self.d, stride: self.d, values: Cow::Owned(values) }
+    }
+
+    /// Entry (l, j) ← value, rounded to the type. Borrowed values are copied first.
+    pub(crate) fn set(&mut self, l: usize, j: usize, value: f64) {
+        let at = l * self.stride + j;
+        self.values.to_mut()[at] = T::from_f64(value);
+    }
+
+    /// NaN ← the value of its column.
+    pub(crate) fn fill_holes(&mut self, values: &[f64]) {
+        let (d, stride) = (self.d, self.stride);
+        for row in self.values.to_mut().chunks_mut(stride) {
+            for (x, value) in row[..d].iter_mut().zip(values) {
+                if x.to_f64().is_nan() {
+                    *x = T::from_f64(*value);
+                }
+            }
+        }
+    }
+
+    /// The same numbers in f64.
+    pub(crate) fn widened(&self) -> Dense<'static, f64> {
+        let values = (0..self.n).flat_map(|l| self.row(l)).map(|x| x.to_f64()).collect();
+        Dense { n: self.n, d: self.d, stride: self.d, values: Cow::Owned(values) }
+    }
+
+    /// Row l ← 0.
+    pub(crate) fn clear_row(&mut self, l: usize) {
+        let (start, d) = (l * self.stride, self.d);
+        self.values.to_mut()[start..start + d].fill(T::default());
     }
 
     /// n.

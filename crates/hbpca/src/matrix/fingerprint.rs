@@ -1,6 +1,5 @@
 //! Telling data apart: a hash of shape, storage and every value.
 
-use std::fmt::Write;
 use std::hash::Hasher;
 
 use rayon::prelude::*;
@@ -23,11 +22,14 @@ impl Matrix<'_> {
             Self::CsrF64(x) => ("sparse f64", of_csr(x)),
         };
         let mut text = format!("{} × {} {kind} {hash:016x}", self.n_rows(), self.n_cols());
-        if let Some(weights) = weights {
-            let _ = write!(text, " weighted {:016x}", of_numbers(weights.iter().copied())); // strings take everything
-        }
+        text += &of_weights(weights);
         text
     }
+}
+
+fn of_weights(weights: Option<&[f64]>) -> String {
+    weights
+        .map_or_else(String::new, |weights| format!(" weighted {:016x}", of_numbers(weights.iter().copied())))
 }
 
 /// A hash of the bits of every value, and of the places of compressed ones: cheap enough for every pass over rows on disk.
@@ -72,8 +74,11 @@ pub(crate) fn fingerprint_of_block(block: &Block) -> String {
     format!("{} × {} {:016x}", block.d(), block.p(), of_numbers(block.values().iter().copied()))
 }
 
-/// The same for rows on disk: of the shape, of how they are cut into chunks, and of short runs of rows all over the data.
-pub(crate) fn fingerprint_of_chunks(rows: &mut impl RowChunks) -> Result<String, Error> {
+/// The same for rows on disk: of the shape, of how they are cut into chunks, of short runs of rows all over the data, and of the weights.
+pub(crate) fn fingerprint_of_chunks(
+    rows: &mut impl RowChunks,
+    weights: Option<&[f64]>,
+) -> Result<String, Error> {
     /// Runs that are read, and rows in each.
     const RUNS: usize = 64;
     const LENGTH: usize = 4;
@@ -87,7 +92,8 @@ pub(crate) fn fingerprint_of_chunks(rows: &mut impl RowChunks) -> Result<String,
         let run = rows.read_rows(start..n.min(start + LENGTH))?;
         all.write(run.fingerprint(None).as_bytes());
     }
-    Ok(format!("{n} × {d} on disk, {nnz} entries, cut {cuts:016x}, sampled {:016x}", all.finish()))
+    let (sampled, weighted) = (all.finish(), of_weights(weights));
+    Ok(format!("{n} × {d} on disk, {nnz} entries, cut {cuts:016x}, sampled {sampled:016x}{weighted}"))
 }
 
 fn of_dense<T: Real>(x: &Dense<'_, T>) -> u64 {

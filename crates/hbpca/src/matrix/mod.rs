@@ -152,12 +152,13 @@ impl Matrix<'_> {
 
     /// A copy of the rows of positive weight with their weights, where others cannot stay.
     pub(crate) fn with_rows_that_count(&self, weights: &[f64]) -> Option<(Matrix<'static>, Vec<f64>)> {
-        let rows = self.rows_that_count(weights)?;
-        Some((self.select_rows(&rows), rows.iter().map(|&l| weights[l]).collect()))
+        let (rows, weights) = self.rows_that_count(weights)?;
+        Some((self.select_rows(&rows), weights))
     }
 
-    /// The rows of positive weight, where one of weight zero holds numbers that no product survives: NaN, infinities, or what overflows when squared.
-    fn rows_that_count(&self, weights: &[f64]) -> Option<Vec<usize>> {
+    /// The rows of positive weight and their weights, where one of weight zero holds numbers that no product survives: NaN, infinities, or what
+    /// overflows when squared.
+    pub(crate) fn rows_that_count(&self, weights: &[f64]) -> Option<(Vec<usize>, Vec<f64>)> {
         let spoils = |l: usize| {
             let mut spoils = false;
             self.for_each_in_row(l, |_, x| spoils |= x.is_nan() || x.abs() > LARGEST_SQUARED);
@@ -165,7 +166,38 @@ impl Matrix<'_> {
         };
         let some =
             weights.len() == self.n_rows() && (0..weights.len()).any(|l| weights[l] == 0.0 && spoils(l));
-        some.then(|| (0..weights.len()).filter(|&l| weights[l] > 0.0).collect())
+        some.then(|| (0..weights.len()).filter(|&l| weights[l] > 0.0).map(|l| (l, weights[l])).unzip())
+    }
+
+    /// Whether values are f32.
+    pub(crate) fn is_single(&self) -> bool {
+        matches!(self, Self::DenseF32(_) | Self::CsrF32(_))
+    }
+
+    /// Entry (l, j) ← value; only stored entries of compressed rows can be set.
+    pub(crate) fn set(&mut self, l: usize, j: usize, value: f64) {
+        each_matrix!(self, x => x.set(l, j, value));
+    }
+
+    /// NaN ← the value of its column.
+    pub(crate) fn fill_holes(&mut self, values: &[f64]) {
+        each_matrix!(self, x => x.fill_holes(values));
+    }
+
+    /// The same numbers in f64; those that are f64 already are not copied.
+    pub(crate) fn in_double(self) -> Self {
+        match self {
+            Self::DenseF32(x) => x.widened().into(),
+            Self::CsrF32(x) => x.widened().into(),
+            double => double,
+        }
+    }
+
+    /// Rows of weight zero ← 0: whatever they hold, no product with them survives it, and none is wanted.
+    pub(crate) fn clear_rows_without_weight(&mut self, weights: &[f64]) {
+        for l in (0..weights.len()).filter(|&l| weights[l] == 0.0) {
+            each_matrix!(self, x => x.clear_row(l));
+        }
     }
 
     /// Calls `entry(column, value)` for every stored entry of a row.

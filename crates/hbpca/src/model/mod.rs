@@ -3,6 +3,7 @@
 mod dimension;
 mod distances;
 mod genotypes;
+mod holes;
 mod likelihood;
 mod null;
 mod projection;
@@ -189,10 +190,20 @@ impl Model {
         self.scale.as_deref()
     }
 
+    /// The same model of n rows: those that were left out count for nothing.
+    pub(crate) fn count_rows(&mut self, n: usize) {
+        self.summary.n = n;
+    }
+
+    /// Whether there is an n − 1 to divide by: the rows weigh more than 1. Without it variances with that denominator are 0.
+    pub fn has_sample_variance(&self) -> bool {
+        self.summary.weight > 1.0
+    }
+
     /// n/(n − 1).
     fn sample_factor(&self) -> f64 {
         let weight = self.summary.weight;
-        if weight > 1.0 { weight / (weight - 1.0) } else { 0.0 }
+        if self.has_sample_variance() { weight / (weight - 1.0) } else { 0.0 }
     }
 }
 

@@ -69,6 +69,11 @@ impl<'a> Projection<'a> {
         self.components
     }
 
+    /// What score c is divided by.
+    pub(super) fn factor(&self, c: usize) -> f64 {
+        self.factors[c]
+    }
+
     /// μ.
     pub(super) fn shift(&self) -> Option<&'a [f64]> {
         self.shift

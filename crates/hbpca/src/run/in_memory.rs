@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::missing::Rounded;
 use super::source::Source;
 use crate::checkpoint::Session;
 use crate::choose::Plan;
@@ -26,7 +27,7 @@ impl<'m> InMemory<'m> {
     pub(super) fn new(
         matrix: &'m Matrix<'m>,
         weights: Option<&[f64]>,
-        narrowed: bool,
+        rounded: Rounded<'_>,
         config: &FitConfig,
         session: &Session<'_>,
         cancel: &CancelToken,
@@ -43,7 +44,8 @@ impl<'m> InMemory<'m> {
             let (weight, moment) = weight_and_moment(matrix, weights, cancel)?;
             (RowMap::of_rows_as_they_are(moment), weight, None)
         };
-        let narrowing = if narrowed { map.moved_by_narrowing(statistics.as_ref()) } else { 0.0 };
+        let narrowing = if rounded.narrowed { map.moved_by_narrowing(statistics.as_ref()) } else { 0.0 };
+        let narrowing = narrowing + rounded.filling.map_or(0.0, |filling| filling.moves(&map));
         let operator = match weights {
             None => Covariance::with_map(matrix, map),
             Some(weights) => Covariance::with_map_and_weights(matrix, map, weights)?,

@@ -2,6 +2,7 @@
 
 mod genotypes;
 mod in_memory;
+mod missing;
 mod moments;
 mod on_disk;
 mod on_partitions;
@@ -15,9 +16,10 @@ use std::ops::RangeInclusive;
 use crate::cancel::CancelToken;
 use crate::checkpoint::{Checkpoints, Session};
 use crate::choose::{Plan, StepSize, StreamPlan, sample_rows};
-use crate::columns::{RowSurvey, Scaling};
+use crate::columns::{RowSurvey, Scaling, check_weights};
 use crate::config::FitConfig;
 use crate::matrix::{Genotypes, Matrix, RowChunks};
+use crate::missing::{FilledRows, Holes, Missing, MissingReport, Scanned};
 use crate::model::most_likely_dimension;
 use crate::moments::Moments;
 use crate::observe::{Event, Observer, Record};
@@ -28,8 +30,10 @@ use crate::stopwatch::Stopwatch;
 use crate::{Block, Certificate, Driver, Error, Model, Next, Outcome, Report, Summary};
 use genotypes::OfGenotypes;
 use in_memory::InMemory;
+pub use missing::CompletedFit;
+use missing::Rounded;
 use moments::FromMoments;
-use on_disk::OnDisk;
+use on_disk::{Holed, OnDisk};
 pub use on_ranks::RankRows;
 use operator::GivenOperator;
 use source::Source;
@@ -62,6 +66,8 @@ pub struct Fit {
     pub probe_passes: u64,
     /// What the probe found, where one was asked for.
     pub probe: Option<ProbeResult>,
+    /// What was done about missing values, where there were such.
+    pub missing: Option<MissingReport>,
     /// Bytes read from disk; none for a matrix in memory.
     pub bytes_read: u64,
     /// Seconds of the solver and of the column statistics.
@@ -97,6 +103,7 @@ impl Fit {
             statistics_passes: 1.0,
             probe_passes: 0,
             probe: None,
+            missing: None,
             bytes_read: 0,
             seconds: now.seconds,
             seed: config.seed,
@@ -174,6 +181,49 @@ impl FitConfig {
         })
     }
 
+    /// The moments of rows, and of those before them, on as many threads as are chosen.
+    pub fn moments(
+        &self,
+        before: Option<Moments>,
+        matrix: &Matrix<'_>,
+        weights: Option<&[f64]>,
+    ) -> Result<Moments, Error> {
+        let dropping = self.dropping(matrix, weights)?;
+        let weights = dropping.as_deref().or(weights);
+        self.on_threads_for(matrix, || match before {
+            None => Moments::of(matrix, weights),
+            Some(mut all) => all.add(matrix, weights).map(|()| all),
+        })
+    }
+
+    /// Holes are looked for in one matrix, or in rows of one disk.
+    fn refuse_missing(&self, of: &str) -> Result<(), Error> {
+        if self.missing == Missing::Error {
+            return Ok(());
+        }
+        let advice = format!("{of} can have no missing values yet: fill them in or drop rows first");
+        Err(Error::parameter("missing", self.missing, advice))
+    }
+
+    /// For rows of which only moments are kept: weights that are 0 where a row with holes is dropped. What has to know all rows is refused.
+    fn dropping(&self, matrix: &Matrix<'_>, weights: Option<&[f64]>) -> Result<Option<Vec<f64>>, Error> {
+        if self.missing == Missing::Error {
+            return Ok(None);
+        }
+        let (holes, n) = (Holes::of(matrix), matrix.n_rows());
+        if holes.is_empty() {
+            return Ok(None);
+        }
+        if self.missing != Missing::DropRows {
+            let advice = "of rows that come in chunks only drop-rows is possible: mean and em have to know all of them";
+            return Err(Error::parameter("missing", self.missing, advice));
+        }
+        weights.map_or(Ok(()), |weights| check_weights(n, weights))?;
+        let mut weights = weights.map_or_else(|| vec![1.0; n], <[f64]>::to_vec);
+        holes.rows().iter().for_each(|&l| weights[l] = 0.0);
+        Ok(Some(weights))
+    }
+
     /// Only genotypes have allele frequencies.
     fn refuse_scale_of_genotypes(&self) -> Result<(), Error> {
         if self.preprocessing.scaling != Scaling::Hwe {
@@ -181,11 +231,6 @@ impl FitConfig {
         }
         let advice = "it is a scale of genotypes alone: give a .bed file, or choose std";
         Err(Error::parameter("scale", Scaling::Hwe.name(), advice))
-    }
-
-    /// The moments of rows, on as many threads as are chosen.
-    pub fn moments(&self, matrix: &Matrix<'_>, weights: Option<&[f64]>) -> Result<Moments, Error> {
-        self.on_threads_for(matrix, || Moments::of(matrix, weights))
     }
 
     /// Whether a fit of this matrix is done by the thread that asks for it: starting others would take longer.
@@ -286,47 +331,59 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// Fits a matrix in memory.
+    /// Fits a matrix in memory. One with holes is copied, unless these are an error ([`fit_completing`](Self::fit_completing) fills it in place).
     pub fn fit(self, matrix: &Matrix<'_>) -> Result<Fit, Error> {
+        if self.config.missing != Missing::Error && !Holes::of(matrix).is_empty() {
+            return Ok(self.fit_completing(matrix.clone())?.fit);
+        }
         let Self { config, weights, narrowed, mut observers, cancel, checkpoints, .. } = self;
-        let counting = weights.and_then(|weights| matrix.with_rows_that_count(weights));
-        let (matrix, weights) = match &counting {
-            Some((matrix, weights)) => (matrix, Some(&weights[..])),
-            None => (matrix, weights),
-        };
-        config.refuse_scale_of_genotypes()?;
-        config.check(matrix.n_rows(), matrix.n_cols())?;
-        let session = Session::new(config, checkpoints)?;
-        let fit = config.on_threads_for(matrix, || {
-            config.check_memory(matrix)?;
-            let clock = session.clock();
-            let source = InMemory::new(matrix, weights, narrowed, config, &session, &cancel)?;
-            observers.iter_mut().for_each(|observer| source.announce(&mut **observer));
-            run_on(source, config, session, &clock, &cancel, &mut observers)
-        })?;
-        Ok(if config.stays_on_thread(matrix) { Fit { threads: 1, ..fit } } else { fit })
+        let rounded = Rounded { narrowed, filling: None };
+        fit_matrix(config, matrix, weights, rounded, &mut observers, &cancel, checkpoints)
     }
 
-    /// Fits rows that are read from disk in every pass, in at most `memory` bytes. Weights are refused.
+    /// Fits rows that are read from disk in every pass, in at most `memory` bytes; weights are part of them.
     pub fn fit_streamed(self, mut rows: impl RowChunks, memory: u64) -> Result<Fit, Error> {
-        let plan = self.config.plan_streamed(&mut rows, memory)?;
+        let beside = self.config.bytes_of_weights(rows.n_rows(), self.weights);
+        let plan = self.config.plan_streamed_beside(&mut rows, memory, beside)?;
         self.fit_planned(rows, plan)
     }
 
-    /// The same for rows that a [plan](FitConfig::plan_streamed) was made for, which tells what this will cost.
+    /// The same for rows that a [plan](FitConfig::plan_streamed) was made for, which tells what this will cost. Where holes are no error, all rows are read once
+    /// more to find them.
     pub fn fit_planned(self, mut rows: impl RowChunks, plan: StreamPlan) -> Result<Fit, Error> {
-        self.refuse_weights("rows on disk")?;
+        if self.survey.is_some() {
+            self.refuse_weights("rows in chunks")?;
+            self.config.refuse_missing("rows in chunks")?;
+        }
         self.config.refuse_scale_of_genotypes()?;
-        let Self { config, mut observers, cancel, checkpoints, survey, .. } = self;
-        let checkpoints = on_disk::with_fingerprint(checkpoints, &mut rows, &plan)?;
-        let session = Session::new(config, checkpoints)?;
-        config.on_threads(plan.threads, || {
-            let clock = session.clock();
-            let source = OnDisk::new(rows, config, plan, session.resumes(), survey, &cancel)?;
-            let mut told = source.announcing_to(&mut observers);
-            let mut told: Vec<&mut (dyn Observer + Send)> = told.iter_mut().map(|o| o as _).collect();
-            run_on(source, config, session, &clock, &cancel, &mut told)
-        })
+        let Self { config, weights, mut observers, cancel, checkpoints, survey, .. } = self;
+        let checkpoints = on_disk::with_fingerprint(checkpoints, &mut rows, weights, &plan)?;
+        let checkpoints = missing::naming(checkpoints, config);
+        let mut rest =
+            OnDiskRun { config, plan, cancel: &cancel, observers: &mut observers, checkpoints, survey };
+        if config.missing == Missing::Error {
+            return rest.fit(rows, weights, Holed::default());
+        }
+        if let Some(weights) = weights {
+            check_weights(rows.n_rows(), weights)?;
+        }
+        let Some(Scanned { report, filling, weights: dropping }) =
+            Scanned::of(&mut rows, weights, config.missing)?
+        else {
+            return rest.fit(rows, weights, Holed { scans: 1, filling: None });
+        };
+        let n = rows.n_rows() - report.dropped;
+        config.check(n, rows.n_cols())?;
+        let mut fit = match &filling {
+            Some(filling) => {
+                let rows = FilledRows::new(rows, filling);
+                rest.fit(rows, weights, Holed { scans: 1, filling: Some(filling) })?
+            }
+            None => rest.fit(rows, dropping.as_deref().or(weights), Holed { scans: 1, filling: None })?,
+        };
+        fit.model.count_rows(n);
+        fit.missing = Some(report);
+        Ok(fit)
     }
 
     /// Fits packed genotypes: samples are rows, variants columns, and what is missing is the mean. Weights are refused.
@@ -357,13 +414,69 @@ impl<'a> Run<'a> {
     }
 }
 
+/// A fit of rows on disk about to be made.
+struct OnDiskRun<'r, 'o, 'c> {
+    config: &'r FitConfig,
+    plan: StreamPlan,
+    cancel: &'r CancelToken,
+    observers: &'r mut [&'o mut (dyn Observer + Send)],
+    checkpoints: Checkpoints<'c>,
+    survey: Option<RowSurvey>,
+}
+
+impl OnDiskRun<'_, '_, '_> {
+    fn fit(&mut self, rows: impl RowChunks, weights: Option<&[f64]>, holed: Holed<'_>) -> Result<Fit, Error> {
+        let Self { config, plan, cancel, observers, checkpoints, survey } = self;
+        let survey = survey.take();
+        let session = Session::new(config, std::mem::take(checkpoints))?;
+        config.on_threads(plan.threads, || {
+            let clock = session.clock();
+            let source =
+                OnDisk::new(rows, weights, holed, config, plan.clone(), session.resumes(), survey, cancel)?;
+            let mut told = source.announcing_to(observers);
+            let mut told: Vec<&mut (dyn Observer + Send)> = told.iter_mut().map(|o| o as _).collect();
+            run_on(source, config, session, &clock, cancel, &mut told)
+        })
+    }
+}
+
+/// Fits a matrix in memory that has no holes, or whose holes are an error.
+fn fit_matrix(
+    config: &FitConfig,
+    matrix: &Matrix<'_>,
+    weights: Option<&[f64]>,
+    rounded: Rounded<'_>,
+    observers: &mut [&mut (dyn Observer + Send)],
+    cancel: &CancelToken,
+    checkpoints: Checkpoints<'_>,
+) -> Result<Fit, Error> {
+    weights.map_or(Ok(()), |weights| check_weights(matrix.n_rows(), weights))?;
+    let counting = weights.and_then(|weights| matrix.rows_that_count(weights));
+    let counting = counting.map(|(rows, weights)| (matrix.select_rows(&rows), weights));
+    let (matrix, weights) = match &counting {
+        Some((matrix, weights)) => (matrix, Some(&weights[..])),
+        None => (matrix, weights),
+    };
+    config.refuse_scale_of_genotypes()?;
+    config.check(matrix.n_rows(), matrix.n_cols())?;
+    let session = Session::new(config, checkpoints)?;
+    let fit = config.on_threads_for(matrix, || {
+        config.check_memory(matrix)?;
+        let clock = session.clock();
+        let source = InMemory::new(matrix, weights, rounded, config, &session, cancel)?;
+        observers.iter_mut().for_each(|observer| source.announce(&mut **observer));
+        run_on(source, config, session, &clock, cancel, observers)
+    })?;
+    Ok(if config.stays_on_thread(matrix) { Fit { threads: 1, ..fit } } else { fit })
+}
+
 impl Run<'_> {
-    /// Only a matrix in memory takes weights; others must not seem to.
+    /// What has no rows takes no weights, and must not seem to.
     fn refuse_weights(&self, of: &str) -> Result<(), Error> {
         match self.weights {
             None => Ok(()),
             Some(weights) => {
-                let advice = format!("{of} cannot take any: fit a matrix in memory, or leave them out");
+                let advice = format!("{of} cannot take any: fit its rows, or leave them out");
                 Err(Error::parameter("weights", format!("{} numbers", weights.len()), advice))
             }
         }
@@ -510,6 +623,7 @@ fn finish(
         statistics_passes: source.statistics_passes(),
         probe_passes: probe.as_ref().map_or(0, |probe| probe.passes),
         probe,
+        missing: None,
         bytes_read: source.bytes_read(),
         seconds: clock.seconds(),
         seed: config.seed,

@@ -10,6 +10,7 @@ use crate::choose::{Plan, StreamPlan, sample_rows};
 use crate::columns::{RowMap, RowSurvey};
 use crate::config::FitConfig;
 use crate::matrix::{Matrix, RowChunks, fingerprint_of_chunks};
+use crate::missing::Filling;
 use crate::observe::{Event, Observer};
 use crate::operator::{CovarianceOperator, Shape, Streamed};
 use crate::{CancelToken, Error};
@@ -21,6 +22,16 @@ pub(super) struct OnDisk<'s> {
     /// Rows that are read together where only some are wanted.
     range: usize,
     found: Arc<OnceLock<(RowMap, f64)>>,
+    scans: u64,
+}
+
+/// What is known of the holes of rows on disk.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Holed<'a> {
+    /// Times that all rows were read to find them.
+    pub(super) scans: u64,
+    /// What they are filled with.
+    pub(super) filling: Option<&'a Filling>,
 }
 
 impl<'s> OnDisk<'s> {
@@ -28,6 +39,8 @@ impl<'s> OnDisk<'s> {
     /// checkpoint or a survey knows them.
     pub(super) fn new(
         rows: impl RowChunks + 's,
+        weights: Option<&[f64]>,
+        holed: Holed<'_>,
         config: &FitConfig,
         plan: StreamPlan,
         resumes: bool,
@@ -38,10 +51,17 @@ impl<'s> OnDisk<'s> {
         let folds = config.folds(plan.solver);
         // The step size of the paper's solvers wants a sample, too.
         let pool = if folds { plan.pool_rows } else { plan.pool_rows.max(sample_rows(n)) };
-        let mut operator = Streamed::new(rows, config.preprocessing)?
-            .with_pool(pool, config.seed)
-            .abandoned_by(cancel)
-            .in_precision(config.precision);
+        let operator = Streamed::new(rows, config.preprocessing)?;
+        let operator = match weights {
+            None => operator,
+            Some(weights) => operator.with_weights(weights)?,
+        };
+        let operator = match holed.filling {
+            None => operator,
+            Some(filling) => operator.filled_with(filling.clone()),
+        };
+        let mut operator =
+            operator.with_pool(pool, config.seed).abandoned_by(cancel).in_precision(config.precision);
         if let Some(survey) = survey {
             operator = operator.knowing(survey)?;
         } else if resumes {
@@ -52,7 +72,7 @@ impl<'s> OnDisk<'s> {
             operator.gather_columns()?;
         }
         let (range, found) = (operator.range_length(), operator.columns_when_found());
-        Ok(Self { operator, plan, range, found })
+        Ok(Self { operator, plan, range, found, scans: holed.scans })
     }
 
     /// The observers, each told how rows are prepared as soon as that is known.
@@ -68,11 +88,12 @@ impl<'s> OnDisk<'s> {
 pub(super) fn with_fingerprint<'a>(
     checkpoints: Checkpoints<'a>,
     rows: &mut impl RowChunks,
+    weights: Option<&[f64]>,
     plan: &StreamPlan,
 ) -> Result<Checkpoints<'a>, Error> {
     let wanted = checkpoints.save.is_some() || checkpoints.resume.is_some();
     let data = if wanted {
-        format!("{}, pool of {}", fingerprint_of_chunks(rows)?, plan.pool_rows)
+        format!("{}, pool of {}", fingerprint_of_chunks(rows, weights)?, plan.pool_rows)
     } else {
         String::new()
     };
@@ -103,11 +124,11 @@ impl Source for OnDisk<'_> {
     }
 
     fn statistics_passes(&self) -> f64 {
-        self.operator.statistics_passes() as f64
+        (self.operator.statistics_passes() + self.scans) as f64
     }
 
     fn bytes_read(&self) -> u64 {
-        self.operator.bytes_read()
+        self.operator.bytes_read() + self.scans * self.operator.bytes_per_pass()
     }
 }
 

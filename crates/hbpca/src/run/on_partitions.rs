@@ -39,6 +39,7 @@ impl Run<'_> {
     /// ```
     pub fn fit_partitions(self, partitions: &dyn Partitions, round_seconds: f64) -> Result<Fit, Error> {
         self.refuse_weights("partitions")?;
+        self.config.refuse_missing("partitions")?;
         self.config.refuse_scale_of_genotypes()?;
         let Self { config, mut observers, cancel, checkpoints, .. } = self;
         if checkpoints.save.is_some() || checkpoints.resume.is_some() {

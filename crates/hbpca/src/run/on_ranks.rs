@@ -80,6 +80,7 @@ impl<'a> Run<'a> {
             None => (rows, weights),
         };
         let own = rows.and_then(|mut rows| {
+            config.refuse_missing("rows of many ranks")?;
             let facts = Facts::of(&rows, weights, config)?;
             let pivot = rows.pivot(weights)?;
             Ok((rows, (facts, pivot)))
@@ -525,7 +526,7 @@ impl<'a> Preparing<'a, '_> {
             RankRows::Disk { mut rows, .. } => {
                 rows.cut(begin.chunk_bytes)?;
                 let print =
-                    if begin.fingerprints { fingerprint_of_chunks(&mut rows)? } else { String::new() };
+                    if begin.fingerprints { fingerprint_of_chunks(&mut rows, None)? } else { String::new() };
                 let (mine, all) = (rows.n_rows() as u128, world.shape().n as u128);
                 let share = (begin.pool_rows as u128 * mine).div_ceil(all) as usize;
                 let streamed = Streamed::new(rows, config.preprocessing)?

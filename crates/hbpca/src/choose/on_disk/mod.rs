@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! program      24 MiB: code, stacks, small things
+//! weights      8n·3, where there are such
 //! chunks       3·chunk: one being read, one ready, one being multiplied
 //! statistics   8d·(8T + 18): sums of every worker, means, scales
 //! vectors      anchored     8d·[3(a + P) + 9P]          Q, CQ and room to combine them; W, G, X, Z, … ; P = p + k
@@ -29,6 +30,7 @@ use crate::Error;
 use crate::config::FitConfig;
 use crate::error::human;
 use crate::matrix::RowChunks;
+use crate::missing::Missing;
 use crate::operator::{IN_FLIGHT, Shape};
 use crate::solver::{AnchoredSizes, KrylovSizes, SolverKind};
 
@@ -118,11 +120,27 @@ impl FitConfig {
     /// Plans a fit of rows on disk within `memory` bytes, and cuts their chunks accordingly. A storage may cut them otherwise than it
     /// was asked to: the plan is for the chunks that there are.
     pub fn plan_streamed(&self, rows: &mut dyn RowChunks, memory: u64) -> Result<StreamPlan, Error> {
-        let chunk_bytes = self.plan_with_chunks(rows, memory, None)?.chunk_bytes;
+        self.plan_streamed_beside(rows, memory, 0)
+    }
+
+    /// The same where `beside` bytes are taken by what belongs to the rows, such as their [weights](Self::bytes_of_weights).
+    pub fn plan_streamed_beside(
+        &self,
+        rows: &mut dyn RowChunks,
+        memory: u64,
+        beside: u64,
+    ) -> Result<StreamPlan, Error> {
+        let chunk_bytes = self.plan_with_chunks(rows, memory, beside, None)?.chunk_bytes;
         rows.cut(chunk_bytes)?;
         let longest = rows.starts().windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0) as u64;
         let row = rows.bytes() / rows.n_rows().max(1) as u64;
-        self.plan_with_chunks(rows, memory, Some(longest * row.max(1)))
+        self.plan_with_chunks(rows, memory, beside, Some(longest * row.max(1)))
+    }
+
+    /// Memory of the weights of n rows: as they were given, scaled to mean 1, and those of the resident rows. Rows are dropped by a weight of 0.
+    pub fn bytes_of_weights(&self, n: usize, weights: Option<&[f64]>) -> u64 {
+        let weighted = weights.is_some() || self.missing == Missing::DropRows;
+        if weighted { 3 * 8 * n as u64 } else { 0 }
     }
 
     /// The same for chunks that are cut and take `chunk` bytes.
@@ -130,6 +148,7 @@ impl FitConfig {
         &self,
         rows: &dyn RowChunks,
         memory: u64,
+        beside: u64,
         chunk: Option<u64>,
     ) -> Result<StreamPlan, Error> {
         self.check(rows.n_rows(), rows.n_cols())?;
@@ -138,7 +157,7 @@ impl FitConfig {
             chunk.unwrap_or_else(|| (usable / 16).clamp(SMALLEST_CHUNK, LARGEST_CHUNK).max(facts.row))
         };
         let smallest_chunk = chunk.unwrap_or(SMALLEST_CHUNK.max(facts.row));
-        let fixed = PROGRAM;
+        let fixed = PROGRAM.saturating_add(beside);
         let usable = memory - memory / 8;
         let room = usable.saturating_sub(fixed);
         let fits = |candidate: &Candidate| {

@@ -37,7 +37,7 @@ impl RowChunks for Claimed {
 }
 
 fn plan(n: usize, d: usize, k: usize, memory: u64) -> Result<StreamPlan, Error> {
-    FitConfig { k, ..FitConfig::default() }.plan_with_chunks(&Claimed { n, d }, memory, None)
+    FitConfig { k, ..FitConfig::default() }.plan_with_chunks(&Claimed { n, d }, memory, 0, None)
 }
 
 #[test]

@@ -17,7 +17,7 @@
 //! size times that of a dot. R⁻¹ stretches all p errors together by at most ‖R⁻¹‖, which is computed.
 //! Where guesses are so far off that ‖R⁻¹‖ > 4 the images are thrown away and computed in a pass of their own.
 
-use super::{GatheredStatistics, MOST_MERGES, Streamed};
+use super::{MOST_MERGES, Streamed};
 use crate::columns::{ColumnStatistics, RowMap};
 use crate::linalg::{gram, product, svqb_transform};
 use crate::operator::products::sum::unscale;
@@ -36,7 +36,7 @@ impl Streamed<'_> {
         x: &mut Block,
         z: &mut Block,
     ) -> Result<RoundingBound, Error> {
-        let mut gathered = GatheredStatistics::of_columns(self.dim());
+        let mut gathered = self.gathering();
         self.sum_all(guess, x, Precision::Double, Some(&mut gathered), z)?;
         self.know(gathered.finish()?);
         let fold = self.fold(guess);
@@ -48,14 +48,14 @@ impl Streamed<'_> {
             return self.apply(x, z);
         }
         let rounding = self.rounding_of_moment(moment, 1).of_image();
-        Ok(RoundingBound::new(stretch * (rounding + folding + combining)))
+        Ok(RoundingBound::new(stretch * (rounding + folding + combining) + self.moved))
     }
 
     /// C about the guessed mean becomes C about the map's shift, D left aside; returns the bound on its rounding.
     pub(super) fn fold_formed(&self, guess: &RowMap, c: &mut Block) -> RoundingBound {
         let fold = self.fold(guess);
         fold.formed(c);
-        self.rounding_of_moment(fold.moment(), MOST_MERGES).plus(fold.rounding())
+        self.rounding_of_moment(fold.moment(), MOST_MERGES).plus(fold.rounding() + self.moved)
     }
 
     fn fold<'a>(&'a self, guess: &'a RowMap) -> Fold<'a> {

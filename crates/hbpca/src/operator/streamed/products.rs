@@ -24,19 +24,17 @@ impl Streamed<'_> {
         let (d, cancel) = (self.dim(), self.cancel());
         *c = Block::zeros(d, d);
         let mut sums = ChunkByChunk::default();
-        self.full_pass(statistics, |rows, work| {
+        self.full_pass(statistics, |rows, weights, work| {
             work.additions = work.additions.max(additions(rows.n_rows(), 1) + 6);
-            sums.add(
-                &Prepared { matrix: rows, map: about, vanishing: &[], weights: None, cancel: &cancel },
-                c,
-            );
+            sums.add(&Prepared { matrix: rows, map: about, vanishing: &[], weights, cancel: &cancel }, c);
         })
     }
 
     /// How far images in single precision are off, where there are such products and the columns are known.
     fn rounding_in_single(&self) -> Option<RoundingBound> {
         let (map, _) = self.columns().filter(|_| self.single)?;
-        single_rounding(map, self.n_rows(), self.dim()).map(|bound| RoundingBound::new(bound + map.blur()))
+        single_rounding(map, self.n_rows(), self.dim())
+            .map(|bound| RoundingBound::new(bound + map.blur() + self.moved))
     }
 }
 
@@ -156,7 +154,7 @@ impl ExplicitCovariance for Streamed<'_> {
             Some(guess) => guess.clone(),
             None => self.known_map()?.without_scale(),
         };
-        let mut gathered = guessed.as_ref().map(|_| GatheredStatistics::of_columns(self.dim()));
+        let mut gathered = guessed.as_ref().map(|_| self.gathering());
         self.sum_squares(&about, gathered.as_mut(), c)?;
         mirror(c, 1.0 / n as f64);
         let folded = match gathered {

@@ -4,7 +4,7 @@
 //! one being computed on. They are handed over in order, so that nothing depends on timing.
 
 use std::ops::Range;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 
 use super::chunk_hashes::ChunkHashes;
@@ -32,12 +32,21 @@ pub(super) struct Reader<'s> {
     pub(super) cancel: CancelToken,
     /// Of the chunks of full passes.
     pub(super) hashes: ChunkHashes,
+    /// Rows of weight zero are handed over as zeros: what they hold must not spoil a sum.
+    pub(super) weights: Option<Arc<[f64]>>,
 }
 
 impl<'s> Reader<'s> {
     pub(super) fn new(source: Box<dyn RowChunks + 's>) -> Self {
         let hashes = ChunkHashes::default();
-        Self { source, spare: Vec::new(), bytes_read: 0, cancel: CancelToken::default(), hashes }
+        Self {
+            source,
+            spare: Vec::new(),
+            bytes_read: 0,
+            cancel: CancelToken::default(),
+            hashes,
+            weights: None,
+        }
     }
 
     /// Calls `each(first_row, rows)` for every chunk in order, while the next ones are being read. Chunks of a full pass must be those of the passes
@@ -52,6 +61,7 @@ impl<'s> Reader<'s> {
             Chunks::Ranges(ranges) => ranges.len(),
         };
         let (source, cancel, hashes) = (&mut self.source, &self.cancel, &mut self.hashes);
+        let weights = self.weights.as_deref();
         let bytes_per_entry = source.bytes() as f64 / source.nnz().max(1) as f64;
         // Room for one: with the chunk being read and the one being computed on, three.
         let (hand_over, ready) = mpsc::sync_channel(IN_FLIGHT - 2);
@@ -74,6 +84,12 @@ impl<'s> Reader<'s> {
                             source.read_rows(ranges[i].clone()).map(|rows| (ranges[i].start, None, rows))
                         }
                     };
+                    let chunk = chunk.map(|(first, hash, mut rows)| {
+                        if let Some(weights) = weights {
+                            rows.clear_rows_without_weight(&weights[first..first + rows.n_rows()]);
+                        }
+                        (first, hash, rows)
+                    });
                     let failed = chunk.is_err();
                     // Nobody listens any more once the other side failed.
                     if hand_over.send(chunk).is_err() || failed {

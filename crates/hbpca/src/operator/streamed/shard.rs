@@ -20,12 +20,13 @@ impl Shard for Streamed<'_> {
 
     fn statistics(&mut self, pivot: &[f64]) -> Result<ColumnStatistics, Error> {
         let mut gathered = GatheredStatistics::about(pivot);
-        self.full_pass(Some(&mut gathered), |_, _| ())?;
+        self.full_pass(Some(&mut gathered), |_, _, _| ())?;
         Ok(gathered.relative())
     }
 
     fn guess(&mut self, count: usize, seed: u64) -> Result<ColumnStatistics, Error> {
-        self.sample_columns(count, seed)
+        let weightless = || Error::Numerical("the rows of the sample weigh nothing".into());
+        self.sample_columns(count, seed)?.ok_or_else(weightless)
     }
 
     fn know(&mut self, statistics: ShardStatistics) -> Result<(), Error> {
