@@ -7,7 +7,7 @@
 Four environments under `target/python/`: the newest scikit-learn with everything optional, in which scikit-learn's own test
 modules also run with its estimators replaced by those of the package; the oldest one supported with the checks of scikit-learn
 and the tests of equality; scanpy with the tests against it; and NumPy alone. A fifth is made anew each time, to see what
-`pip install` brings. On Linux the wheel is linked for the C library of 2014 where zig, which has its symbols, can be installed.
+`pip install` brings. On Linux the wheel is linked for glibc 2.17 where zig, which has its symbols, can be installed.
 Ends with pytest's closing lines, and fails if any part does. Where no package index can be reached it says so and ends with
 77, which `./test` counts as skipped.
 """
@@ -133,7 +133,7 @@ def build(python: Path) -> Path:
 
 
 def command_of(wheel: Path) -> int:
-    """Whether `pip install` of the wheel, with what it depends on, brings a command that works, in an environment made for it."""
+    """Whether `pip install` of the wheel brings a command that works, in an environment made for it."""
     folder = HOME / "fresh"
     venv.create(folder, with_pip=True, clear=True)
     run(program(folder, "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check", wheel)

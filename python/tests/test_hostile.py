@@ -62,15 +62,15 @@ def test_columns_beyond_any_memory_are_a_memory_error():
 @pytest.mark.parametrize(
     "make, change",
     [
-        ("sp.random(60_000, 300, 0.05, format='csr', random_state=0, dtype=np.float32)", "X.indices[:] = 2**31 - 1"),
-        ("sp.random(60_000, 300, 0.05, format='csr', random_state=0, dtype=np.float32)", "X.indptr[:] = 2**31 - 1"),
-        ("sp.random(60_000, 300, 0.05, format='csr', random_state=0, dtype=np.float32)", "X.data[:] = np.nan"),
-        ("rng.normal(size=(40_000, 200)).astype('f4')", "X[:] = np.nan"),
-        ("rng.normal(size=(40_000, 200)).astype('f4')", "X[20_000:, 7] *= 50"),
-        ("(rng.random(size=(40_000, 200)) < 0.1).astype('f4')", "X[:] = 1"),
+        ("sp.random(20_000, 200, 0.05, format='csr', random_state=0, dtype=np.float32)", "X.indices[:] = 2**31 - 1"),
+        ("sp.random(20_000, 200, 0.05, format='csr', random_state=0, dtype=np.float32)", "X.indptr[:] = 2**31 - 1"),
+        ("sp.random(20_000, 200, 0.05, format='csr', random_state=0, dtype=np.float32)", "X.data[:] = np.nan"),
+        ("rng.normal(size=(15_000, 150)).astype('f4')", "X[:] = np.nan"),
+        ("rng.normal(size=(15_000, 150)).astype('f4')", "X[7_000:, 7] *= 50"),
+        ("(rng.random(size=(15_000, 150)) < 0.1).astype('f4')", "X[:] = 1"),
     ],
 )
-@pytest.mark.parametrize("solver", ["krylov", "covariance", "anchored"])
+@pytest.mark.parametrize("solver", ["krylov"])
 def test_arrays_that_another_thread_changes_give_any_numbers_and_no_crash(make, change, solver):
     pytest.importorskip("scipy")
     code = f"""
