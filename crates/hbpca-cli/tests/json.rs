@@ -314,7 +314,8 @@ fn a_refused_allocation_is_an_object() {
     folder.write("big.svm", "1 5:2 2147483648:1\n0 3:1 7:2\n");
     let run = folder.run("fit big.svm --no-center --memory 1G --json");
     assert_eq!((run.json(4)["error"]["kind"].as_str(), run.stdout().lines().count()), (Some("memory"), 1));
-    let x: String = (0..400_000_u64).map(|i| format!("{i},{}\n", i * i % 1009)).collect();
+    let lines: Vec<String> = (0..400_000_u64).map(|i| format!("{i},{}", i * i % 1009)).collect();
+    let x = lines.join("\n");
     folder.write("x.csv", &x);
     let output = folder.command("fit x.csv --json").env("HBPCA_FAIL_ALLOCATION", "0").output().unwrap();
     let run = common::Run(output);

@@ -190,7 +190,7 @@ fn columns_and_rows_with_nothing_in_them_have_a_defined_end() {
     let refusal = folder.run("fit x.csv --missing drop-rows").refusal(2);
     assert!(refusal.contains("every row has a missing value"), "{refusal}");
     folder.write("x.csv", "a,b,c\n1,4,2\n3,1,1\n,,\n2,3,5\n4,4,1\n");
-    assert_eq!(folder.run("fit x.csv --missing mean -q -o m.safetensors").code(), 0);
+    assert_eq!(folder.run("fit x.csv -k 1 --missing mean -q -o m.safetensors").code(), 0);
     assert_eq!(folder.run("transform m.safetensors x.csv -q -o s.csv").code(), 0);
     let row: f64 = folder.read("s.csv").lines().nth(3).unwrap().parse().unwrap();
     assert!(row.abs() < 1e-14, "{row}");

@@ -289,7 +289,7 @@ fn a_streamed_resume_of_data_that_changed_is_refused() {
         let args = args.replace("--json ", "");
         let refusal = folder.run(&format!("{args} --max-passes 6 --resume c")).refusal(3);
         assert!(
-            refusal.contains("c: the run cannot be resumed from this checkpoint: rows "),
+            refusal.contains("c: the run cannot be resumed from this checkpoint: chunk "),
             "{solver}: {refusal}"
         );
         assert!(refusal.contains("have changed since it was written"), "{solver}: {refusal}");

@@ -99,7 +99,7 @@ fn weights_that_are_none_are_refused_with_their_place() {
 fn weights_of_one_or_less_say_that_there_is_no_n_minus_one() {
     let folder = Folder::new();
     folder.write("x.csv", "a,w,b\n1,0.2,2\n3,0.3,5\n4,0.1,1\n");
-    let run = folder.run("fit x.csv --weight-column w --json");
+    let run = folder.run("fit x.csv -k 1 --weight-column w --json");
     assert!(run.stderr().contains("the rows weigh 0.6 in all, which leaves no n − 1"), "{}", run.stderr());
     assert_eq!(numbers(&run.json(0)["explained_variance"]), [0.0]);
 }
