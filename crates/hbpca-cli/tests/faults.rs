@@ -1,5 +1,6 @@
 //! Disks that fail: the n-th call on a file is refused, for every n. Each ends with an error or the right answer, and never with a
 //! panic, a hang or half a file.
+#![allow(clippy::unwrap_used, clippy::format_push_string, reason = "tests stop at surprises")]
 #![cfg(target_os = "linux")]
 
 mod common;

@@ -1,6 +1,7 @@
 //! The examples of the guide and of the README, as they are typed there, with the output that is printed there.
 //!
 //! `HBPCA_UPDATE_GUIDE=1 cargo test -p hbpca-cli --test guide` writes what was printed into the page.
+#![allow(clippy::unwrap_used, clippy::format_push_string, reason = "tests stop at surprises")]
 #![cfg(unix)]
 
 mod common;

@@ -1,6 +1,6 @@
 //! Missing values: equal to the explicit computation on the completed matrix, and a fixed point where one is claimed.
 
-#![allow(clippy::unwrap_used, reason = "what cannot go on in a test has failed")]
+#![allow(clippy::unwrap_used, clippy::cast_possible_wrap, reason = "what cannot go on in a test has failed")]
 
 mod common;
 

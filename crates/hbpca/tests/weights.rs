@@ -1,6 +1,6 @@
 //! Frequency weights: an integer weight is a repeated row, a zero weight a row left out, in memory, on disk and in chunks.
 
-#![allow(clippy::unwrap_used, reason = "what cannot go on in a test has failed")]
+#![allow(clippy::unwrap_used, clippy::cast_possible_wrap, reason = "what cannot go on in a test has failed")]
 
 mod common;
 
