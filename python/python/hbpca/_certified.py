@@ -57,8 +57,8 @@ class CertifiedMixin:
     def _warn(self):
         if not self._fitted.has_sample_variance:
             warnings.warn(
-                f"the rows weigh {self._fitted.weight:g} in all, which leaves no n - 1: explained_variance_ is 0. Weights count rows; "
-                "components and ratios do not depend on their scale.",
+                f"the rows weigh {self._fitted.weight:g} in all, which leaves no n - 1: explained_variance_ is 0. "
+                "Weights count rows; components and ratios do not depend on their scale.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -68,8 +68,8 @@ class CertifiedMixin:
         filled = self.missing_values_
         if self.outcome_ == "budget" and filled is not None and not filled.get("is_stationary_point", True):
             warnings.warn(
-                f"{type(self).__name__} did not converge: {filled['sentence']}. Raise em_max_rounds or em_tol, choose fewer components, or set "
-                "em_ridge.",
+                f"{type(self).__name__} did not converge: {filled['sentence']}. Raise em_max_rounds or em_tol, "
+                "choose fewer components, or set em_ridge.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -81,13 +81,14 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
         A probability, such as 1e-9: a probe with random vectors follows the fit, and what `certificate_` says of angles
         then fails with this probability at most. Without it angles are proved or estimated, as `certificate_.certainty` says.
     missing : {"error", "drop-rows", "mean", "em"}, default="error"
-        What becomes of missing values (NaN). They are refused; or rows that have one are left out, and `transform` gives NaN for them; or each is
-        the mean of its column, as it is in `transform`; or each is what the components say of it, found by expectation–maximisation, and `transform` gives
-        least squares on what a row has. The certificate is of the completed matrix, which for "em" is a stationary point and nothing more: `missing_values_`
-        tells how near. X is copied once where something is missing, in float64 for "em".
+        What becomes of missing values (NaN). They are refused; or rows that have one are left out, and `transform` gives
+        NaN for them; or each is the mean of its column, as it is in `transform`; or each is what the components say of it,
+        found by expectation–maximisation, and `transform` gives least squares on what a row has. The certificate is of the
+        completed matrix, which for "em" is a stationary point and nothing more: `missing_values_` tells how near. X is
+        copied once where something is missing, in float64 for "em".
     em_tol, em_max_rounds, em_ridge : default=None
-        "em" stops when one more round would change what was filled in by at most `em_tol` (1e-6) of the spread, or after `em_max_rounds` (1000). A ridge draws
-        what is filled in towards the mean (0: not at all).
+        "em" stops when one more round would change what was filled in by at most `em_tol` (1e-6) of the spread, or after
+        `em_max_rounds` (1000). A ridge draws what is filled in towards the mean (0: not at all).
     max_passes, max_seconds : float or None, default=None
         No step is begun that would read more passes over the data, or after this time.
     eta, momentum, lambda2, batch, epoch : default=None

@@ -30,7 +30,7 @@ pub trait Partitions {
     /// How many there are.
     fn count(&self) -> usize;
 
-    /// The [`answer`] of every partition to a task, [combined](combine) two by two. The order of combining decides the last bits.
+    /// The [`answer()`] of every partition to a task, [combined](combine) two by two. The order of combining decides the last bits.
     fn sum(&self, task: &[f64]) -> Result<Vec<f64>, Error>;
 }
 

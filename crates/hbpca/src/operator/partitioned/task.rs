@@ -57,7 +57,7 @@ impl Task<'_> {
     }
 }
 
-/// The answer of partition `index` of `count`, whose rows are `matrix`, to an encoded [`Task`].
+/// The answer of partition `index` of `count`, whose rows are `matrix`, to an encoded task.
 pub fn answer(task: &[f64], matrix: &Matrix<'_>, (index, count): (usize, usize)) -> Result<Vec<f64>, Error> {
     if index >= count {
         return Err(Error::shape("partitions", count, index + 1));
