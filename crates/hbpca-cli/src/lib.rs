@@ -7,6 +7,12 @@
 //! A library, so that the program `hbpca` and the command that the Python package installs are the same code. The program adds the
 //! allocator that keeps the [account of memory](memory::Account).
 
+#![allow(
+    rustdoc::private_intra_doc_links,
+    rustdoc::broken_intra_doc_links,
+    reason = "a program documents its private modules, and the words on its arguments are help texts"
+)]
+
 mod args;
 mod commands;
 mod exit;

@@ -1,7 +1,7 @@
 //! Ranks of any MPI, without MPI when the program is built.
 //!
 //! The launcher's environment tells that there are ranks ([`Launcher`]), the machine's own library is opened when the program runs
-//! ([`library`]), and seven of its functions are called through a small [table](table) for each of the three ways in which MPI libraries
+//! (`library.rs`), and seven of its functions are called through a small table (`table.rs`) for each of the three ways in which MPI libraries
 //! name their handles. [`Mpi`] is then a [`Communicator`].
 //!
 //! `unsafe` lives in `table.rs` and `library.rs` alone: a foreign library is opened, and its functions are called.
