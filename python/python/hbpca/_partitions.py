@@ -35,7 +35,17 @@ def partitions_of(X):
 
 def answer(rows, task, index, count):
     """The answer of one partition, on a worker."""
-    return _hbpca.partition_answer(rows_of(rows), task, index, count)
+    return _hbpca.partition_answer(rows_of(rows), aligned(task), index, count)
+
+
+def aligned(numbers):
+    """What came over a network may lie anywhere in memory."""
+    return np.require(numbers, np.float64, ["C_CONTIGUOUS", "ALIGNED"])
+
+
+def combined(mine, theirs):
+    """Two answers as one, on a worker."""
+    return _hbpca.combine_answers(aligned(mine), aligned(theirs))
 
 
 class DaskPartitions:
@@ -75,10 +85,10 @@ class DaskPartitions:
         answers = [delayed(_answer_of_chunk)(part, shared, i, self.count) for i, part in enumerate(self._parts)]
         while len(answers) > 1:
             pairs = zip(answers[::2], answers[1::2], strict=False)
-            combined = [delayed(_hbpca.combine_answers)(mine, theirs) for mine, theirs in pairs]
-            answers = combined + answers[len(answers) - len(answers) % 2 :]
+            sums = [delayed(combined)(mine, theirs) for mine, theirs in pairs]
+            answers = sums + answers[len(answers) - len(answers) % 2 :]
         (summed,) = self._dask.compute(answers[0])
-        return summed
+        return aligned(summed)
 
 
 def _count(part) -> int:
@@ -117,18 +127,14 @@ class RayPartitions:
     def sum(self, task):
         """One round."""
         of_block = self._ray.remote(_answer_of_columns)
-        combine = self._ray.remote(_hbpca_combine)
+        combine = self._ray.remote(combined)
         shared = self._ray.put(task)
         answers = [of_block.remote(block, self.names, shared, i, self.count) for i, block in enumerate(self._blocks)]
         while len(answers) > 1:
             pairs = zip(answers[::2], answers[1::2], strict=False)
-            combined = [combine.remote(mine, theirs) for mine, theirs in pairs]
-            answers = combined + answers[len(answers) - len(answers) % 2 :]
+            sums = [combine.remote(mine, theirs) for mine, theirs in pairs]
+            answers = sums + answers[len(answers) - len(answers) % 2 :]
         return np.array(self._ray.get(answers[0]))
-
-
-def _hbpca_combine(mine, theirs):
-    return _hbpca.combine_answers(mine, theirs)
 
 
 def _answer_of_columns(block, names, task, index, count):
@@ -164,7 +170,7 @@ class SparkPartitions:
         shared, count = self._rdd.context.broadcast(task), self.count
         answers = self._rdd.map(lambda pair: answer(pair[0], shared.value, pair[1], count))
         try:
-            return answers.treeReduce(_hbpca_combine)
+            return aligned(answers.treeReduce(combined))
         finally:
             shared.destroy()
 

@@ -229,7 +229,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
         sample_weight : (n_samples,) array or None; a weight of 2 counts a row twice, one of 0 not at all. Chunks take none
         """
         self._forget_chunks()
-        if self.comm is not None:
+        if getattr(self, "comm", None) is not None:
             self._fit_on_ranks(X, sample_weight)
         elif engine_of(X) is not None:
             self._fit_partitions(X, sample_weight)
@@ -341,7 +341,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
         fitted = _hbpca.fit_partitions(
             partitions,
             (partitions.n_rows, partitions.n_columns),
-            ROUND_COST[engine_of(X)] if self.round_cost is None else self.round_cost,
+            ROUND_COST[engine_of(X)] if getattr(self, "round_cost", None) is None else self.round_cost,
             self._settings(),
             n_components=self._wanted(),
             callback=told_together(progress, self.callback, None),
