@@ -127,7 +127,7 @@ def test_the_protocol_itself():
 
     fitted = _hbpca.fit_partitions(Here(), X.shape, 0.1, PCA(3)._settings(), n_components=3)
     np.testing.assert_allclose(fitted.eigenvalues, PCA(3, tol=1e-12).fit(X).explained_variance_ * 502 / 503, rtol=1e-6)
-    with pytest.raises(ValueError):
+    with pytest.raises(RuntimeError, match="a task that is none"):
         _hbpca.partition_answer(rows_of(X), np.array([7.0]), 0, 1)
 
 
