@@ -100,7 +100,7 @@ def test_whole_numbers_are_doubles():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sparse_chunks_stay_sparse(dtype):
-    X = sp.csr_array(sparse_counts(30_000, 300, 0.2, dtype=dtype))
+    X = sp.csr_array(sparse_counts(80_000, 300, 0.2, dtype=dtype))
     chunks = Again(X, 2_000)
     for limit in (None, "40M"):
         fitted = PCA(3, memory_limit=limit, solver="krylov", tol=1e-8).fit(chunks)
