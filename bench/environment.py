@@ -63,7 +63,7 @@ def install_hbpca() -> None:
     for old in wheels.glob("*.whl"):
         old.unlink()
     environment = {**os.environ, "CARGO_TARGET_DIR": str(TARGET), "PYO3_PYTHON": str(PYTHON)}
-    maturin = [PYTHON, "-m", "maturin", "build", "--profile", "dist", "--interpreter", PYTHON, "--out", wheels]
+    maturin = [PYTHON, "-m", "maturin", "build", "--release", "--interpreter", PYTHON, "--out", wheels]
     must(*maturin, cwd=ROOT / "python", env=environment)
     must(*pip("--no-deps", "--force-reinstall", next(wheels.glob("*.whl"))))
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::dataset::Dataset;
-use crate::experiment::{Catalogue, DatasetSpec, MissingSpec, RaceSpec, StudySpec};
+use crate::experiment::{Catalogue, DatasetSpec, RaceSpec, StudySpec};
 use crate::figure::races::{Abscissa, Field, race_figure, thinning_note};
 use crate::figure::{heat_map_svg, svg, write_svg_and_png};
 use crate::findings::{Claim, claims, claims_markdown, table1, table2, table3};
@@ -98,8 +98,6 @@ pub struct Results {
     pub used: Vec<Used>,
     /// Data sets whose files are not in the folder.
     pub absent: Vec<DatasetSpec>,
-    /// Data sets of the paper that could not be had.
-    pub missing: Vec<MissingSpec>,
 }
 
 impl Plan {
@@ -145,7 +143,7 @@ impl Plan {
             .or(quick_rows(study.as_ref().and_then(|study| study.quick).map(|quick| quick.rows)));
 
         let store = RunStore::open(&self.out.join("runs"))?;
-        let mut results = Results { missing: catalogue.missing, ..Results::default() };
+        let mut results = Results::default();
         results.races = races.into_iter().map(|race| (race, Vec::new())).collect();
         for spec in datasets {
             if !Dataset::missing_files(&spec, &self.data).is_empty() {
@@ -260,12 +258,13 @@ impl Plan {
             facts.push(fact(
                 &spec.name,
                 format!(
-                    "|S| = {}, m = {}, seeds 0 to {}, {} step sizes refined {} times with {} other seeds and {} of the passes, target {:e}, floor {:e}; seconds are {}",
+                    "|S| = {}, m = {}, seeds 0 to {}, {} step sizes refined {} times with {} of {} other seeds, the best with all, and {} of the passes, target {:e}, floor {:e}; seconds are {}",
                     spec.batch,
                     spec.epoch,
                     spec.seeds.saturating_sub(1),
                     spec.grid.points,
                     spec.grid.refinements,
+                    spec.grid.screening.unwrap_or(spec.grid.seeds),
                     spec.grid.seeds,
                     spec.grid.budget,
                     spec.target,

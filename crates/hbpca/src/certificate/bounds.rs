@@ -185,6 +185,16 @@ impl Parts {
                 certainty: Certainty::Probability,
                 failure_probability: Some(failure_probability),
             },
+            // Ritz values that residuals hardly tell apart may hide another between them: such a gap is no estimate.
+            Next::Estimated(value)
+                if lowest - value < TOLD_APART * self.rho[..m].last().copied().unwrap_or(0.0) =>
+            {
+                Beyond {
+                    value: value.max(lowest),
+                    certainty: Certainty::Estimated,
+                    failure_probability: None,
+                }
+            }
             // A bound that does not separate tells that k cuts a cluster.
             Next::Estimated(value) | Next::Proved(value) | Next::Probable { bound: value, .. } => {
                 Beyond { value, certainty: Certainty::Estimated, failure_probability: None }
@@ -193,6 +203,9 @@ impl Parts {
         }
     }
 }
+
+/// How many residuals an estimated gap must measure.
+const TOLD_APART: f64 = 10.0;
 
 /// What lies beyond the components, and how certain that is.
 struct Beyond {

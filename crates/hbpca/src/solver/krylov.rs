@@ -84,6 +84,8 @@ pub struct Krylov {
     given: bool,
     /// Random directions at the start.
     filled: usize,
+    /// tr C, once known.
+    trace: f64,
     cancel: CancelToken,
 }
 
@@ -130,6 +132,7 @@ impl Krylov {
             stalled: 0,
             given,
             filled,
+            trace: f64::INFINITY,
             cancel: CancelToken::default(),
         })
     }
@@ -274,6 +277,14 @@ impl Krylov {
         Ok(self.basis.x.p() > 0)
     }
 
+    /// Whether only the start itself was looked at, and the trace leaves room for one more like the k-th. Of m copies in d dimensions p random directions
+    /// hold p + m − d to rounding: where the block is nearly the whole space these have no residuals, and the others have not been seen.
+    fn first_look_may_hide_copies(&self) -> bool {
+        let seen: f64 = self.basis.theta.iter().sum();
+        let last = self.basis.theta.get(self.k - 1).copied().unwrap_or(0.0);
+        self.steps == 0 && self.basis.x.p() > 0 && self.trace - seen >= 0.5 * last
+    }
+
     /// Whether p of the k values agree within what is known of them, or within the tolerance.
     fn block_may_hide_copies(&self) -> bool {
         let (p, theta, residuals) = (self.sizes.block, &self.basis.theta, self.basis.residuals(self.k));
@@ -291,6 +302,7 @@ impl Krylov {
             self.reserve_memory();
         }
         let (unit, seed) = (operator.total_variance(), self.seed ^ (self.steps + 1));
+        self.trace = unit;
         self.basis.expand(&self.z, rounding, unit, self.sizes.block, seed, &self.cancel) // 5, 6, 7
     }
 
@@ -420,6 +432,11 @@ impl Solver for Krylov {
 
     fn may_miss_multiplicity(&mut self) -> Result<bool, Error> {
         if self.is_searching() {
+            return Ok(true);
+        }
+        if self.first_look_may_hide_copies() {
+            self.search_ends = 1;
+            self.basis.complete(&self.cancel)?;
             return Ok(true);
         }
         if std::mem::take(&mut self.given) {
