@@ -22,7 +22,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use common::chunked::Chunked;
 use common::sound::assert_every_number_is_defined;
-use hbpca::{Batch, Fit, FitConfig, Limits, Outcome, SolverKind};
+use hbpca::{Batch, ColumnStatistics, Fit, FitConfig, Limits, Outcome, SolverKind};
 use problem::Problem;
 use random::Draw;
 use truth::Truth;
@@ -67,9 +67,20 @@ fn fit(problem: &Problem, solver: SolverKind, streamed: bool) -> Fit {
 }
 
 /// All false claims of a run, and whether it converged.
-fn judged(problem: &Problem, truth: &Truth, solver: SolverKind, streamed: bool) -> (Vec<String>, bool) {
+fn judged(
+    problem: &Problem,
+    truth: Option<&Truth>,
+    solver: SolverKind,
+    streamed: bool,
+) -> (Vec<String>, bool) {
     match catch_unwind(AssertUnwindSafe(|| fit(problem, solver, streamed))) {
-        Ok(fit) => (truth.lies(problem, &fit), fit.outcome == Outcome::Converged),
+        Ok(fit) => {
+            let lies = match truth {
+                Some(truth) => truth.lies(problem, &fit),
+                None => Truth::of(problem, fit.model.scale()).lies(problem, &fit),
+            };
+            (lies, fit.outcome == Outcome::Converged)
+        }
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map_or("no text", String::as_str);
             (vec![format!("panicked: {text}")], false)
@@ -84,10 +95,15 @@ fn torture(problems: &[Problem], at_least: usize, share: f64) {
     let mut wrong = Vec::new();
     let mut converged = [0_u32; FOR_MANY.len()];
     for problem in problems {
-        let truth = Truth::of(problem);
+        let statistics = match &problem.weights {
+            Some(weights) => ColumnStatistics::weighted(&problem.matrix, weights),
+            None => ColumnStatistics::new(&problem.matrix),
+        };
+        let map = problem.preprocessing.row_map(&statistics.unwrap());
+        let truth = Truth::of(problem, map.scale());
         let alone: &[SolverKind] = if problem.k == 1 { &FOR_ONE } else { &[] };
         for (i, solver) in FOR_MANY.iter().chain(alone).enumerate() {
-            let (lies, holds) = judged(problem, &truth, *solver, false);
+            let (lies, holds) = judged(problem, Some(&truth), *solver, false);
             if i < converged.len() {
                 converged[i] += u32::from(holds);
             }
@@ -165,7 +181,7 @@ fn problems_drawn_at_random() {
     let mut converged = std::collections::BTreeMap::<String, [u64; 2]>::new();
     for i in first..first + count {
         let Draw { problem, solver, streamed } = random::draw(seed, i, &FOR_MANY);
-        let (lies, holds) = judged(&problem, &Truth::of(&problem), solver, streamed);
+        let (lies, holds) = judged(&problem, None, solver, streamed);
         let tally = converged.entry(solver.to_string()).or_default();
         *tally = [tally[0] + u64::from(holds), tally[1] + 1];
         let how = if streamed { "streamed, " } else { "" };

@@ -86,6 +86,8 @@ pub struct Krylov {
     filled: usize,
     /// tr C, once known.
     trace: f64,
+    /// Whether a basis that was refreshed since left directions that may hide copies.
+    hides_copies: bool,
     cancel: CancelToken,
 }
 
@@ -133,6 +135,7 @@ impl Krylov {
             given,
             filled,
             trace: f64::INFINITY,
+            hides_copies: false,
             cancel: CancelToken::default(),
         })
     }
@@ -277,12 +280,24 @@ impl Krylov {
         Ok(self.basis.x.p() > 0)
     }
 
-    /// Whether only the start itself was looked at, and the trace leaves room for one more like the k-th. Of m copies in d dimensions p random directions
-    /// hold p + m − d to rounding: where the block is nearly the whole space these have no residuals, and the others have not been seen.
-    fn first_look_may_hide_copies(&self) -> bool {
-        let seen: f64 = self.basis.theta.iter().sum();
-        let last = self.basis.theta.get(self.k - 1).copied().unwrap_or(0.0);
-        self.steps == 0 && self.basis.x.p() > 0 && self.trace - seen >= 0.5 * last
+    /// Whether one more look may show a copy of the k-th: of m copies within r dimensions a basis of a vectors holds a + m − r to rounding, which have no
+    /// residuals, and mixes the others with what it has not seen. This happens where hardly any directions are left. Of the start itself nothing more is known;
+    /// later the value that follows tells, once its residual no longer reaches the k-th.
+    fn last_directions_may_hide_copies(&self) -> bool {
+        let (p, theta) = (self.basis.x.p(), &self.basis.theta);
+        let last = theta.get(self.k - 1).copied().unwrap_or(0.0);
+        let left = self.trace - theta.iter().sum::<f64>();
+        if p == 0 {
+            return false;
+        }
+        if self.steps == 0 && left >= 0.5 * last {
+            return true;
+        }
+        let few = left <= p as f64 * last || self.basis.len() + 2 * p >= self.basis.x.d();
+        let following = self.basis.residuals(self.k + 1).get(self.k).copied();
+        let gap = last - theta.get(self.k).copied().unwrap_or(0.0);
+        let known = gap.max(self.tol * last).max(2.0 * self.basis.image_error());
+        few && following.is_some_and(|residual| residual > known)
     }
 
     /// Whether p of the k values agree within what is known of them, or within the tolerance.
@@ -328,8 +343,9 @@ impl Krylov {
 
     /// Takes the best Ritz vectors for the basis, with images computed anew in f64.
     fn refresh(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        let next = self.basis.theta.get(self.k).map(|next| next + self.blur());
-        self.beyond = next.into_iter().chain(self.beyond).reduce(f64::max);
+        let next = self.basis.following(self.k).map(|next| next + self.blur());
+        self.beyond = next.or(self.beyond);
+        self.hides_copies = self.last_directions_may_hide_copies();
         let (theta, count) = (self.basis.theta.clone(), self.worth_keeping());
         (self.single, self.fresh) = (false, true);
         self.z = Block::zeros(self.d, 0);
@@ -434,13 +450,15 @@ impl Solver for Krylov {
         if self.is_searching() {
             return Ok(true);
         }
-        if self.first_look_may_hide_copies() {
-            self.search_ends = 1;
-            self.basis.complete(&self.cancel)?;
-            return Ok(true);
-        }
         if std::mem::take(&mut self.given) {
             self.search_ends = self.looks_from_random();
+            self.basis.complete(&self.cancel)?;
+            if self.is_searching() {
+                return Ok(true);
+            }
+        }
+        if std::mem::take(&mut self.hides_copies) || self.last_directions_may_hide_copies() {
+            self.search_ends = self.steps + 1;
             self.basis.complete(&self.cancel)?;
             if self.is_searching() {
                 return Ok(true);

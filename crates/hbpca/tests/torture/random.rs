@@ -37,7 +37,7 @@ impl Dice {
 
 /// Problem number i of a seed.
 pub fn draw(seed: u64, i: u64, solvers: &[SolverKind]) -> Draw {
-    let mut dice = Dice(Xorshift((seed ^ i.wrapping_mul(0x9E37_79B9_7F4A_7C15)) | 1));
+    let mut dice = Dice(Xorshift((seed.rotate_left(17) ^ i.wrapping_mul(0x9E37_79B9_7F4A_7C15)) | 1));
     (0..20).for_each(|_| {
         dice.0.uniform(); // the first numbers of near seeds are near
     });
