@@ -14,6 +14,7 @@ use crate::progress::Progress;
 use crate::race::{Race, RunStore, Track, looks_csv, searches_csv, seconds_csv};
 use crate::reference::Reference;
 use crate::report::environment::{environment, fact};
+use crate::report::markdown::reproduction_page;
 use crate::report::paper::paper_page;
 use crate::report::render;
 use crate::report::view::Fact;
@@ -247,6 +248,10 @@ pub fn write_findings(results: &Results, plan: &Plan, progress: &Progress) -> Re
     let page = paper_page(results, claims.clone(), tables, plan.facts(results, progress));
     let report = plan.out.join("report.html");
     write_atomically(&report, render(&page)?.as_bytes())?;
+    if plan.target == Target::All {
+        let text = reproduction_page(&page, &claims, results)?;
+        write_atomically(&plan.out.join("reproduction.md"), text.as_bytes())?;
+    }
     Ok(Findings { claims, output: report })
 }
 
