@@ -29,13 +29,18 @@ use truth::Truth;
 
 const FOR_MANY: [SolverKind; 4] =
     [SolverKind::Auto, SolverKind::Covariance, SolverKind::Krylov, SolverKind::Anchored];
-const FOR_ONE: [SolverKind; 6] = [
+const FOR_ONE: [SolverKind; 11] = [
     SolverKind::Power,
     SolverKind::PowerM,
     SolverKind::Oja,
     SolverKind::VrPca,
+    SolverKind::VrPcaProjected,
     SolverKind::VrPowerM,
     SolverKind::VrHbPower,
+    SolverKind::ShiftInvertSvrg,
+    SolverKind::ShiftInvertAgd,
+    SolverKind::VrRiemannian,
+    SolverKind::CoordinatePower,
 ];
 
 fn fit(problem: &Problem, solver: SolverKind, streamed: bool) -> Fit {
