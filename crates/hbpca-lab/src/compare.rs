@@ -154,6 +154,7 @@ impl Comparison {
                 points: 8,
                 refinements: 1,
                 seeds: 1,
+                screening: None,
                 budget: 1.0,
             },
             quick: None,

@@ -1,7 +1,7 @@
 //! The plan of `hbpca fit`.
 
 use hbpca::missing::Missing;
-use hbpca::{Batch, FitConfig, Limits, MomentumChoice, PrecisionChoice, RowChunks, SolverKind, Tuning};
+use hbpca::{Batch, FitConfig, Limits, MomentumChoice, PrecisionChoice, RowChunks, Tuning};
 use hbpca_io::{ByteSize, OutputFile, Place, Precision, TemporaryFolder};
 
 use super::{

@@ -8,14 +8,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::LabError;
 
-/// A solver in a race, written `solver`, `solver:oracle`, `solver:adaptive` or `solver:dynamic`.
+/// A solver in a race, written `solver`, `solver:oracle`, `solver:adaptive` or `solver:dynamic`, with `:bounded` behind it for steps of at most 1 and `:fixed` for a fixed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Contender {
     /// The solver.
     pub solver: SolverKind,
     /// Where λ₂ comes from; of no meaning for solvers without momentum.
     pub lambda2: Lambda2,
+    /// Where η comes from; of no meaning for solvers without one.
+    pub step: Step,
 }
+
+/// Where a step size comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// Searched.
+    #[default]
+    Searched,
+    /// Searched among those of at most 1.
+    Bounded,
+    /// x = [`FIXED_X`], whatever the batch.
+    Fixed,
+}
+
+/// The step of contenders with a fixed one, on the scale of their solver.
+pub const FIXED_X: f64 = 0.1;
 
 /// Where the momentum's λ₂ comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -43,11 +60,16 @@ pub enum StepScale {
 impl Contender {
     /// The solver's name and, where it matters, the source of λ₂.
     pub fn id(self) -> String {
-        match (self.has_momentum(), self.lambda2) {
+        let id = match (self.has_momentum(), self.lambda2) {
             (false, _) => self.solver.name().to_owned(),
             (true, Lambda2::Adaptive) => format!("{}:adaptive", self.solver),
             (true, Lambda2::Dynamic) => format!("{}:dynamic", self.solver),
             (true, Lambda2::Oracle) => format!("{}:oracle", self.solver),
+        };
+        match self.step {
+            Step::Searched => id,
+            Step::Bounded => id + ":bounded",
+            Step::Fixed => id + ":fixed",
         }
     }
 
@@ -77,7 +99,11 @@ impl Contender {
             ("covariance", _) => "Covariance",
             (other, _) => other,
         };
-        label.to_owned()
+        match self.step {
+            Step::Searched => label.to_owned(),
+            Step::Bounded => format!("{label}, η ≤ 1"),
+            Step::Fixed => format!("{label}, x = {FIXED_X}"),
+        }
     }
 
     /// The scale of its step size.
@@ -129,18 +155,25 @@ impl FromStr for Contender {
     type Err = LabError;
 
     fn from_str(text: &str) -> Result<Self, LabError> {
-        let (name, source) = text.split_once(':').map_or((text, None), |(name, source)| (name, Some(source)));
-        let lambda2 = match source {
-            None | Some("adaptive") => Lambda2::Adaptive,
-            Some("dynamic") => Lambda2::Dynamic,
-            Some("oracle") => Lambda2::Oracle,
-            Some(other) => {
-                let message =
-                    format!("solver {text}: `{other}` is none of `oracle`, `adaptive` and `dynamic`");
-                return Err(LabError::Usage(message));
+        let mut words = text.split(':');
+        let name = words.next().unwrap_or_default();
+        let (mut lambda2, mut step) = (Lambda2::Adaptive, Step::Searched);
+        for word in words {
+            match word {
+                "adaptive" => lambda2 = Lambda2::Adaptive,
+                "dynamic" => lambda2 = Lambda2::Dynamic,
+                "oracle" => lambda2 = Lambda2::Oracle,
+                "bounded" => step = Step::Bounded,
+                "fixed" => step = Step::Fixed,
+                other => {
+                    let message = format!(
+                        "solver {text}: `{other}` is none of `oracle`, `adaptive`, `dynamic`, `bounded` and `fixed`"
+                    );
+                    return Err(LabError::Usage(message));
+                }
             }
-        };
-        Ok(Self { solver: name.parse()?, lambda2 })
+        }
+        Ok(Self { solver: name.parse()?, lambda2, step })
     }
 }
 
@@ -165,6 +198,9 @@ mod tests {
         for name in SolverKind::ALL.map(SolverKind::name) {
             let contender: Contender = name.parse().unwrap();
             assert_eq!(contender.id().parse::<Contender>().unwrap(), contender);
+        }
+        for id in ["vr-pca:bounded", "vr-hb-power:adaptive:fixed"] {
+            assert_eq!(id.parse::<Contender>().unwrap().id(), id);
         }
         let oracle: Contender = "vr-hb-power:oracle".parse().unwrap();
         assert_eq!((oracle.id().as_str(), oracle.label().as_str()), ("vr-hb-power:oracle", "VR HB Power OM"));
