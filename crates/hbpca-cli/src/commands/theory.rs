@@ -61,11 +61,16 @@ impl Bound {
     /// Coefficients that are shown.
     const SHOWN: usize = 4;
 
-    fn of(bound: &LiteralBound, dimension: usize, worst_batch: f64) -> Result<Self, hbpca::Error> {
+    fn of(
+        bound: &LiteralBound,
+        dimension: usize,
+        worst_batch: f64,
+        epoch: usize,
+    ) -> Result<Self, hbpca::Error> {
         let (best, largest_step) = (bound.best_step_size(), bound.largest_step_size());
         let eta = best.map_or(1.0, |best| best.eta);
-        let polynomial = bound.polynomial(Method::VrHbPower { eta })?;
-        let degree = polynomial.degree();
+        let polynomial = bound.polynomial_up_to(Method::VrHbPower { eta }, Self::SHOWN)?;
+        let degree = epoch - 1;
         let log10 = |ln: f64| ln / std::f64::consts::LN_10;
         Ok(Self {
             dimension,
@@ -73,7 +78,7 @@ impl Bound {
             largest_step,
             best_step: best.map(|best| best.eta),
             progress: best.map(|best| -best.rate.ln_rate.exp_m1()),
-            log10_coefficients: (1..=degree.min(Self::SHOWN))
+            log10_coefficients: (1..=polynomial.degree())
                 .map(|l| log10(polynomial.ln_coefficient(l)))
                 .collect(),
             degree,
@@ -120,7 +125,9 @@ pub fn run(args: &TheoryArgs) -> Result<Exit, Failure> {
         None => None,
     };
     let bound = match (&literal, args.dimension.zip(args.worst_batch)) {
-        (Some(literal), Some((d, worst))) => Some(Bound::of(literal, d, worst).map_err(refused)?),
+        (Some(literal), Some((d, worst))) => {
+            Some(Bound::of(literal, d, worst, problem.epoch()).map_err(refused)?)
+        }
         _ => None,
     };
     let noise_floor =
@@ -174,13 +181,18 @@ fn row(method: &'static str, eta: f64, best: bool, contraction: Contraction) -> 
 
 /// What a method without variance reduction ends at.
 fn floor(tangent: f64) -> String {
+    let value = number::short(tangent);
     if tangent == 0.0 {
-        return String::new();
+        String::new()
+    } else if tangent < 1.0 {
+        format!(
+            "Power iteration with such batches in place of C ends at a tangent of about 4√K/Δ = {value} (Hardt & Price)\n"
+        )
+    } else {
+        format!(
+            "Power iteration with such batches in place of C is promised nothing: 4√K/Δ = {value} (Hardt & Price)\n"
+        )
     }
-    let tangent = number::short(tangent);
-    format!(
-        "Power iteration with such batches in place of C ends at a tangent of about 4√K/Δ = {tangent} at most (Hardt & Price)\n"
-    )
 }
 
 fn report(problem: &Problem, rows: &[Row]) -> String {

@@ -73,8 +73,11 @@ fn contraction(problem: &Problem, bound: Option<&LiteralBound>, largest: Option<
 /// 1 − ρ of the proved bound, from a ten-thousandth of η̄ up to it.
 fn progress(bound: &LiteralBound, largest: f64) -> Panel {
     let gain = |eta: f64| Some((eta, -bound.rate(eta).ok()?.ln_rate.exp_m1()));
-    let points: Vec<(f64, f64)> =
-        steps(4).filter_map(|share| gain(share * largest)).filter(|point| point.1 > 0.0).collect();
+    let points: Vec<(f64, f64)> = steps(4)
+        .filter(|share| *share < 1.0)
+        .filter_map(|share| gain(share * largest))
+        .filter(|point| point.1 > 0.0)
+        .collect();
     let ends = |of: fn(f64, f64) -> f64, from: f64| points.iter().map(|point| point.1).fold(from, of);
     let line = vec![(largest, ends(f64::min, f64::INFINITY)), (largest, ends(f64::max, 0.0))];
     let style = Style { dash: Dash::Dashed, ..palette::numbered(8) };

@@ -135,8 +135,16 @@ impl LiteralBound {
     /// # Errors
     /// For η outside (0, 1].
     pub fn polynomial(&self, method: Method) -> Result<NoisePolynomial, Error> {
+        self.polynomial_up_to(method, self.problem.epoch())
+    }
+
+    /// Its terms up to a degree of at least 1; O(m) for each.
+    ///
+    /// # Errors
+    /// For η outside (0, 1].
+    pub fn polynomial_up_to(&self, method: Method, degree: usize) -> Result<NoisePolynomial, Error> {
         check_step(method)?;
-        Ok(Terms::new(self, method).polynomial(method.eta()))
+        Ok(Terms::new(self, method).polynomial(method.eta(), degree))
     }
 
     /// ln P_{1,t}(K) of Lemma 2 for t = 1 … m − 1: E\[w_tᵀPM_kPw_t\] ≤ η²P_{1,t}(K) Σ_{k≥2}E(u_kᵀw₀)².

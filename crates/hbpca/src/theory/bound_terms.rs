@@ -89,9 +89,10 @@ impl Terms {
         self.ln_factor + k.ln() + terms.fold(f64::NEG_INFINITY, ln_add)
     }
 
-    /// P_{1,m}, for which h = η⁴P_{1,m}(K).
-    pub(super) fn polynomial(&self, eta: f64) -> NoisePolynomial {
-        let zero = || vec![f64::NEG_INFINITY; self.m];
+    /// P_{1,m}, for which h = η⁴P_{1,m}(K), or its terms up to a degree: each follows from those below it.
+    pub(super) fn polynomial(&self, eta: f64, degree: usize) -> NoisePolynomial {
+        let degree = degree.clamp(1, self.m - 1);
+        let zero = || vec![f64::NEG_INFINITY; degree];
         let (mut r_before, mut r, mut s, mut total) = (zero(), zero(), zero(), zero());
         r[0] = 0.0;
         // The same recurrences, coefficient by coefficient: (x + yK) times a polynomial shifts and adds.
@@ -110,7 +111,6 @@ impl Terms {
             let ln_q = self.ln_q(self.m - t - 1);
             total.iter_mut().zip(&s).for_each(|(total, s)| *total = ln_add(*total, ln_q + s));
         }
-        total.pop(); // degree m − 1 at most, of which one is the common K
         let ln_factor = self.ln_factor - 4.0 * eta.ln();
         NoisePolynomial { ln_coefficients: total.iter().map(|x| x + ln_factor).collect() }
     }
@@ -135,7 +135,7 @@ pub struct NoisePolynomial {
 }
 
 impl NoisePolynomial {
-    /// Its degree, m − 1.
+    /// Its degree: m − 1, or what was asked for.
     pub fn degree(&self) -> usize {
         self.ln_coefficients.len()
     }
@@ -192,6 +192,11 @@ mod tests {
         assert!((three.ln_coefficient(1) - first.ln()).abs() < 1e-13);
         assert!((three.ln_coefficient(2) - second.ln()).abs() < 1e-13);
         assert_eq!((three.degree(), three.ln_coefficient(3)), (2, f64::NEG_INFINITY));
+        // The first terms of a long one are its own.
+        let (whole, part) =
+            (bound(40).polynomial(method).unwrap(), bound(40).polynomial_up_to(method, 3).unwrap());
+        assert_eq!((whole.degree(), part.degree()), (39, 3));
+        assert!((1..=3).all(|l| whole.ln_coefficient(l).to_bits() == part.ln_coefficient(l).to_bits()));
     }
 
     #[test]

@@ -9,6 +9,9 @@ use crate::matrix::random_direction;
 const N: usize = 4;
 const D: usize = 3;
 
+/// A number of one path and its rows.
+type Of<'a> = &'a dyn Fn(&[Vec<f64>], &[usize]) -> f64;
+
 fn square(v: &[f64]) -> f64 {
     dot(v, v)
 }
@@ -46,7 +49,7 @@ fn lemma2_recursion_holds_for_every_t_over_all_sequences_of_batches() {
     for eta in [0.1, 0.6, 1.0] {
         let method = Method::VrHbPower { eta };
         let beta = f64::powi(1.0 - eta + eta * l2, 2);
-        let mean = |of: &dyn Fn(&[Vec<f64>], &[usize]) -> f64| mean(&data, method, &w0, m, of);
+        let mean = |of: Of<'_>| mean(&data, method, &w0, m, of);
         let outside = |t: usize| mean(&|w, _| square(&without(&w[t], &w0)));
         assert!(outside(0) < 1e-28 * square(&w0));
         // E‖Pw₁‖² = η²‖PCw₀‖² ≤ η²λ₁²Σ(u_kᵀw₀)², without the printed 2 (errata, 12).
