@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::LabError;
 
-/// A solver in a race, written `solver`, `solver:oracle` or `solver:adaptive`, with `:bounded` behind it for steps of at most 1 and `:fixed` for a fixed one.
+/// A solver in a race, written `solver`, `solver:oracle`, `solver:adaptive` or `solver:dynamic`, with `:bounded` behind it for steps of at most 1 and `:fixed` for a
+/// fixed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Contender {
     /// The solver.
@@ -40,6 +41,8 @@ pub enum Lambda2 {
     /// Estimated from the iterates, at no cost.
     #[default]
     Adaptive,
+    /// From the rate at which the residual falls, at no cost.
+    Dynamic,
     /// The true value, which is not known in practice.
     Oracle,
 }
@@ -61,6 +64,7 @@ impl Contender {
         let id = match (self.has_momentum(), self.lambda2) {
             (false, _) => self.solver.name().to_owned(),
             (true, Lambda2::Adaptive) => format!("{}:adaptive", self.solver),
+            (true, Lambda2::Dynamic) => format!("{}:dynamic", self.solver),
             (true, Lambda2::Oracle) => format!("{}:oracle", self.solver),
         };
         match self.step {
@@ -76,12 +80,21 @@ impl Contender {
             ("power", _) => "Power",
             ("power-m", Lambda2::Oracle) => "Power+M",
             ("power-m", Lambda2::Adaptive) => "Power+M (adaptive)",
+            ("power-m", Lambda2::Dynamic) => "Power+M (dynamic)",
             ("oja", _) => "Oja",
             ("vr-pca", _) => "VR-PCA",
+            ("vr-pca-projected", _) => "VR-PCA (projected)",
             ("vr-power-m", Lambda2::Oracle) => "VR Power+M",
             ("vr-power-m", Lambda2::Adaptive) => "VR Power+M (adaptive)",
+            ("vr-power-m", Lambda2::Dynamic) => "VR Power+M (dynamic)",
             ("vr-hb-power", Lambda2::Oracle) => "VR HB Power OM",
             ("vr-hb-power", Lambda2::Adaptive) => "VR HB Power AM",
+            ("vr-hb-power", Lambda2::Dynamic) => "VR HB Power DM",
+            ("shift-invert-svrg", _) => "Shift-and-invert SVRG",
+            ("shift-invert-agd", _) => "Shift-and-invert AGD",
+            ("lazy-svd", _) => "LazySVD",
+            ("vr-riemannian", _) => "Riemannian SVRG",
+            ("coordinate-power", _) => "Coordinate-wise power",
             ("krylov", _) => "Krylov (block Lanczos)",
             ("anchored", _) => "Anchored block VR HB",
             ("covariance", _) => "Covariance",
@@ -97,21 +110,25 @@ impl Contender {
     /// The scale of its step size.
     pub fn step_scale(self) -> StepScale {
         match self.solver {
-            SolverKind::VrPca | SolverKind::Oja => StepScale::Plain,
             SolverKind::VrHbPower => StepScale::HeavyBall,
+            solver if solver.has_positive_step() => StepScale::Plain,
             _ => StepScale::None,
         }
     }
 
     /// Whether λ₂ enters.
     pub fn has_momentum(self) -> bool {
-        matches!(self.solver, SolverKind::PowerM | SolverKind::VrPowerM | SolverKind::VrHbPower)
+        self.solver.has_momentum()
+    }
+
+    /// Whether it can race on data of so many columns: C itself of more would take longer to form than all other races.
+    pub fn suits(self, columns: usize) -> bool {
+        self.solver != SolverKind::CoordinatePower || columns <= 2048
     }
 
     /// Whether |S| and m enter; the anchored solver chooses its own.
     pub fn has_batches(self) -> bool {
-        use SolverKind::{Oja, VrHbPower, VrPca, VrPowerM};
-        matches!(self.solver, Oja | VrPca | VrPowerM | VrHbPower)
+        self.solver.has_batches()
     }
 }
 
@@ -150,12 +167,13 @@ impl FromStr for Contender {
         for word in words {
             match word {
                 "adaptive" => lambda2 = Lambda2::Adaptive,
+                "dynamic" => lambda2 = Lambda2::Dynamic,
                 "oracle" => lambda2 = Lambda2::Oracle,
                 "bounded" => step = Step::Bounded,
                 "fixed" => step = Step::Fixed,
                 other => {
                     let message = format!(
-                        "solver {text}: `{other}` is neither `oracle` nor `adaptive`, `bounded` nor `fixed`"
+                        "solver {text}: `{other}` is none of `oracle`, `adaptive`, `dynamic`, `bounded` and `fixed`"
                     );
                     return Err(LabError::Usage(message));
                 }
@@ -193,7 +211,7 @@ mod tests {
         let oracle: Contender = "vr-hb-power:oracle".parse().unwrap();
         assert_eq!((oracle.id().as_str(), oracle.label().as_str()), ("vr-hb-power:oracle", "VR HB Power OM"));
         assert!(
-            "vr-hb-power:guess".parse::<Contender>().unwrap_err().to_string().contains("`guess` is neither")
+            "vr-hb-power:guess".parse::<Contender>().unwrap_err().to_string().contains("`guess` is none of")
         );
         assert!("magic".parse::<Contender>().unwrap_err().to_string().contains("choose one of"));
     }

@@ -85,7 +85,7 @@ impl Race {
         let known = spec.extended.iter().filter_map(|name| name.parse::<Contender>().ok());
         let contenders = spec.solvers.iter().map(|c| (*c, false)).chain(known.map(|c| (c, true)));
         let mut lanes: Vec<Lane> = Vec::new();
-        for (contender, extended) in contenders {
+        for (contender, extended) in contenders.filter(|(contender, _)| contender.suits(reference.d)) {
             let place = format!("{} {} {}", spec.name, dataset.id, contender);
             let (eta, search) = step_size(spec, &lanes, contender, reference.eigenvalues[0], |eta, seed| {
                 progress.say(&format!("{place}: trying η = {eta:.3e}"));

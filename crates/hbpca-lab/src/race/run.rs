@@ -136,6 +136,7 @@ impl<'a> Track<'a> {
             solver: spec.contender.solver,
             momentum: match spec.contender.lambda2 {
                 Lambda2::Adaptive => MomentumChoice::Adaptive,
+                Lambda2::Dynamic => MomentumChoice::Dynamic,
                 Lambda2::Oracle => MomentumChoice::Oracle(self.reference.eigenvalues[1]),
             },
             batch: Batch::Rows(spec.batch),
