@@ -17,7 +17,7 @@ def names(X) -> list[str] | None:
 
 
 def partitions(X):
-    """The chunks of X that have rows; they are counted first."""
+    """The chunks of X that have rows; they are counted first where their sizes are unknown."""
     return DaskPartitions(X)
 
 
@@ -35,7 +35,7 @@ class DaskPartitions:
         self.n_columns = int(X.shape[1]) if self.names is None else len(self.names)
         self.dtype = getattr(X, "dtype", np.dtype(np.float64)) if self.names is None else np.dtype(np.float64)
         parts = list(np.ravel(X.to_delayed()))
-        counts = dask.compute(*[dask.delayed(_count)(part) for part in parts])
+        counts = _known_counts(X) or dask.compute(*[dask.delayed(_count)(part) for part in parts])
         self._parts = [part for part, count in zip(parts, counts, strict=True) if count]
         self.n_rows, self.count = int(sum(counts)), len(self._parts)
         refuse_no_rows(self.n_rows, self.n_columns)
@@ -54,6 +54,12 @@ class DaskPartitions:
 
 def _with_whole_rows(X):
     return X.rechunk({1: -1}) if hasattr(X, "rechunk") and X.numblocks[1] > 1 else X
+
+
+def _known_counts(X):
+    """The rows of every chunk of an array, where Dask knows them."""
+    counts = X.chunks[0] if hasattr(X, "chunks") else (np.nan,)
+    return None if np.isnan(counts).any() else counts
 
 
 def _count(part) -> int:
