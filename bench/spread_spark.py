@@ -88,8 +88,8 @@ def sparse(spark, S, k) -> None:
     try:
         MLlibPCA(k=k, inputCol="features", outputCol="scores").fit(few)
     except Exception as error:
-        said = str(getattr(error, "java_exception", error)).splitlines()[0]
-        told(engine, "MLlib PCA", None, None, said[:160])
+        said = str(error).partition("IllegalArgumentException: ")[2] or str(error)
+        told(engine, "MLlib PCA", None, None, said.splitlines()[0][:160])
     else:
         told(engine, "MLlib PCA", None, None, "took it")
 
