@@ -19,6 +19,8 @@ pub struct Fitted {
     stored: StoredModel,
     /// Whether the solver knows anything of the eigenvalue that follows, so that an angle without a bound means something.
     gap_is_known: bool,
+    /// The fewest and the most components that may explain the share of variance that was asked for, where residuals leave it open.
+    possible_k: Option<(usize, usize)>,
 }
 
 impl Fitted {
@@ -28,7 +30,13 @@ impl Fitted {
         let gap_is_known = certificate.gap_is_proved
             || certificate.following_eigenvalue().is_some()
             || fit.solver.finds_many();
-        Self { stored: StoredModel::of_fit(fit, &fit.chosen_because, tol), gap_is_known }
+        let possible_k = fit.possible_k.as_ref().map(|k| (*k.start(), *k.end()));
+        Self { stored: StoredModel::of_fit(fit, &fit.chosen_because, tol), gap_is_known, possible_k }
+    }
+
+    /// Of a file, which holds the model alone.
+    fn of_model(stored: StoredModel) -> Self {
+        Self { stored, gap_is_known: false, possible_k: None }
     }
 
     /// The same, with what became of missing values.
@@ -246,6 +254,12 @@ impl Fitted {
         self.gap_is_known
     }
 
+    /// The fewest and the most components that may explain the share of variance, where residuals leave it open.
+    #[getter]
+    fn possible_k(&self) -> Option<(usize, usize)> {
+        self.possible_k
+    }
+
     /// One dict for every certified iterate.
     #[getter]
     fn history<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
@@ -305,7 +319,7 @@ impl Fitted {
     // Owned, because a path is what the argument is converted into.
     #[allow(clippy::needless_pass_by_value)]
     fn load(_class: &Bound<'_, PyType>, py: Python<'_>, path: PathBuf) -> Outcome<Self> {
-        py.detach(|| Ok(Self { stored: StoredModel::read(&path)?, gap_is_known: false }))
+        py.detach(|| Ok(Self::of_model(StoredModel::read(&path)?)))
     }
 
     /// The content of a model file, for pickle.
@@ -317,7 +331,7 @@ impl Fitted {
     /// From the content of a model file.
     #[classmethod]
     fn from_bytes(_class: &Bound<'_, PyType>, bytes: &[u8]) -> Outcome<Self> {
-        Ok(Self { stored: StoredModel::from_bytes(bytes).map_err(Failure::value)?, gap_is_known: false })
+        Ok(Self::of_model(StoredModel::from_bytes(bytes).map_err(Failure::value)?))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Outcome<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {

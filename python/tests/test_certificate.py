@@ -93,3 +93,13 @@ def test_the_default_tolerance_is_that_of_the_command_line():
     assert PCA().tol is None
     np.testing.assert_array_equal(PCA(2).fit(X).components_, PCA(2, tol=1e-6).fit(X).components_)
     assert PCA(2, verbose=1).fit(X)._fitted.tol == 1e-6
+
+
+def test_a_share_that_residuals_leave_open_is_said():
+    # Four equal eigenvalues: two components explain half of the variance, to rounding.
+    X = np.eye(4)
+    with pytest.warns(ConvergenceWarning, match="between 2 and 3 components explain the share of variance"):
+        PCA(0.5, center=False).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        assert PCA(0.6, center=False, angle_tol=None).fit(X + np.diag([3, 2, 1, 0])).n_components_ == 1

@@ -154,6 +154,7 @@ impl Comparison {
                 points: 8,
                 refinements: 1,
                 seeds: 1,
+                screening: None,
                 budget: 1.0,
             },
             quick: None,
@@ -267,7 +268,7 @@ impl fmt::Display for Compared {
 /// Every solver that suits d columns and k components. `auto` is a choice among the others, not a solver of its own.
 fn suitable(d: usize, k: usize) -> Vec<Contender> {
     let all = SolverKind::ALL.into_iter().filter(|kind| k == 1 || kind.finds_many());
-    let fits = all.filter(|kind| *kind != SolverKind::Covariance || d <= MOST_COLUMNS_FOR_COVARIANCE);
+    let fits = all.filter(|kind| !kind.forms_covariance() || d <= MOST_COLUMNS_FOR_COVARIANCE);
     fits.filter_map(|kind| kind.name().parse().ok()).collect()
 }
 

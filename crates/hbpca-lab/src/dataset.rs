@@ -9,7 +9,7 @@ use hbpca_io::{ColumnRef, Input, ReadOptions};
 use sha2::{Digest, Sha256};
 
 use crate::LabError;
-use crate::experiment::DatasetSpec;
+use crate::experiment::{DatasetSpec, GeneratedSpec};
 
 /// A matrix with all that tells it apart from others.
 #[derive(Debug)]
@@ -38,6 +38,11 @@ impl Dataset {
 
     /// Reads the files of `spec` in `folder`; keeps at most `most_rows` of them.
     pub fn load(spec: &DatasetSpec, folder: &Path, most_rows: Option<usize>) -> Result<Self, LabError> {
+        let preprocessing = spec.preprocessing.preprocessing();
+        if let Some(generated) = spec.generated {
+            let (matrix, sum) = (normal_rows(generated)?, format!("{generated:?}"));
+            return Self::new(&spec.id, &spec.title, matrix, preprocessing, &sum, most_rows, spec.passes);
+        }
         let paths: Vec<PathBuf> = spec.files.iter().map(|file| folder.join(file)).collect();
         let mut sums = Vec::new();
         for (i, path) in paths.iter().enumerate() {
@@ -53,7 +58,6 @@ impl Dataset {
             ..ReadOptions::default()
         };
         let data = hbpca_io::read(Input::paths(paths), &options)?;
-        let preprocessing = spec.preprocessing.preprocessing();
         Self::new(&spec.id, &spec.title, data.matrix, preprocessing, &sums.join("+"), most_rows, spec.passes)
     }
 
@@ -93,6 +97,25 @@ impl Dataset {
         }
         nonzero as f64 / (self.matrix.n_rows() as f64 * self.matrix.n_cols() as f64)
     }
+}
+
+/// Independent normal columns whose variances are 1, ρ, ρ/2, ρ/3, …
+fn normal_rows(spec: GeneratedSpec) -> Result<Matrix<'static>, LabError> {
+    let GeneratedSpec { n, d, ratio, seed } = spec;
+    let mut state = seed;
+    // SplitMix64 (Steele, Lea & Flood 2014), in (0, 1).
+    let mut uniform = || {
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64 + f64::EPSILON / 4.0
+    };
+    // Box & Muller.
+    let mut normal = || (-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos();
+    let deviation = |j: usize| if j == 0 { 1.0 } else { (ratio / j as f64).sqrt() };
+    let values: Vec<f32> = (0..n * d).map(|i| (normal() * deviation(i % d)) as f32).collect();
+    Ok(Dense::new(values, n, d)?.into())
 }
 
 /// The sha256 of a file, in hexadecimal digits.
@@ -156,6 +179,17 @@ mod tests {
         let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(sha256(&path).unwrap(), expected);
         assert!(sha256(&folder.path().join("none")).unwrap_err().to_string().contains("none"));
+    }
+
+    #[test]
+    fn generated_rows_have_the_ratio_they_are_asked_for() {
+        let spec = GeneratedSpec { n: 40_000, d: 5, ratio: 0.6776, seed: 3 };
+        let matrix = normal_rows(spec).unwrap();
+        let variances = hbpca::ColumnStatistics::new(&matrix).unwrap().variance().to_vec();
+        // A variance of n normal numbers scatters by √(2/n) of itself.
+        for (variance, want) in variances.iter().zip([1.0, 0.6776, 0.3388, 0.6776 / 3.0, 0.1694]) {
+            assert!((variance / want - 1.0).abs() < 5.0 * (2.0_f64 / 40_000.0).sqrt(), "{variance} {want}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::dataset::Dataset;
-use crate::experiment::{Catalogue, DatasetSpec, MissingSpec, RaceSpec, StudySpec};
+use crate::experiment::{Catalogue, DatasetSpec, RaceSpec, StudySpec};
 use crate::figure::races::{Abscissa, Field, race_figure, thinning_note};
 use crate::figure::{heat_map_svg, svg, write_svg_and_png};
 use crate::findings::{Claim, claims, claims_markdown, table1, table2, table3};
@@ -14,6 +14,7 @@ use crate::progress::Progress;
 use crate::race::{Race, RunStore, Track, looks_csv, searches_csv, seconds_csv};
 use crate::reference::Reference;
 use crate::report::environment::{environment, fact};
+use crate::report::markdown::reproduction_page;
 use crate::report::paper::paper_page;
 use crate::report::render;
 use crate::report::view::Fact;
@@ -98,8 +99,6 @@ pub struct Results {
     pub used: Vec<Used>,
     /// Data sets whose files are not in the folder.
     pub absent: Vec<DatasetSpec>,
-    /// Data sets of the paper that could not be had.
-    pub missing: Vec<MissingSpec>,
 }
 
 impl Plan {
@@ -145,7 +144,7 @@ impl Plan {
             .or(quick_rows(study.as_ref().and_then(|study| study.quick).map(|quick| quick.rows)));
 
         let store = RunStore::open(&self.out.join("runs"))?;
-        let mut results = Results { missing: catalogue.missing, ..Results::default() };
+        let mut results = Results::default();
         results.races = races.into_iter().map(|race| (race, Vec::new())).collect();
         for spec in datasets {
             if !Dataset::missing_files(&spec, &self.data).is_empty() {
@@ -249,6 +248,10 @@ pub fn write_findings(results: &Results, plan: &Plan, progress: &Progress) -> Re
     let page = paper_page(results, claims.clone(), tables, plan.facts(results, progress));
     let report = plan.out.join("report.html");
     write_atomically(&report, render(&page)?.as_bytes())?;
+    if plan.target == Target::All {
+        let text = reproduction_page(&page, &claims, results)?;
+        write_atomically(&plan.out.join("reproduction.md"), text.as_bytes())?;
+    }
     Ok(Findings { claims, output: report })
 }
 
@@ -260,12 +263,13 @@ impl Plan {
             facts.push(fact(
                 &spec.name,
                 format!(
-                    "|S| = {}, m = {}, seeds 0 to {}, {} step sizes refined {} times with {} other seeds and {} of the passes, target {:e}, floor {:e}; seconds are {}",
+                    "|S| = {}, m = {}, seeds 0 to {}, {} step sizes refined {} times with {} of {} other seeds, the best with all, and {} of the passes, target {:e}, floor {:e}; seconds are {}",
                     spec.batch,
                     spec.epoch,
                     spec.seeds.saturating_sub(1),
                     spec.grid.points,
                     spec.grid.refinements,
+                    spec.grid.screening.unwrap_or(spec.grid.seeds),
                     spec.grid.seeds,
                     spec.grid.budget,
                     spec.target,

@@ -15,6 +15,56 @@ pub fn standard_deviation(values: &[f64]) -> f64 {
     (squares / (values.len() - 1) as f64).sqrt()
 }
 
+/// A mean and the ends of its 95 % confidence interval.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct Interval {
+    /// The lower end.
+    pub low: f64,
+    /// The mean.
+    pub mean: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Student's interval for the mean of independent values: mean ± t·s/√n. A single value leaves everything open.
+    pub fn of_mean(values: &[f64]) -> Self {
+        let mean = mean(values);
+        let n = values.len() as f64;
+        let half = if values.len() < 2 {
+            f64::INFINITY
+        } else {
+            student(values.len() - 1) * standard_deviation(values) / n.sqrt()
+        };
+        Self { low: mean - half, mean, high: mean + half }
+    }
+
+    /// The same of eˣ, end by end.
+    #[must_use]
+    pub fn exp(self) -> Self {
+        Self { low: self.low.exp(), mean: self.mean.exp(), high: self.high.exp() }
+    }
+}
+
+/// The 0.975-quantile of Student's t with ν degrees of freedom (Cornish & Fisher; exact for ν = 1 and 2, elsewhere to 0.2 %).
+fn student(nu: usize) -> f64 {
+    let z = 1.959_963_984_540_054_f64;
+    match nu {
+        0 => f64::INFINITY,
+        1 => 12.706_204_736_174_7,
+        2 => 4.302_652_729_749_46,
+        _ => {
+            let (n, z2) = (nu as f64, z * z);
+            let first = (z2 + 1.0) / 4.0;
+            let second = (5.0 * z2 * z2 + 16.0 * z2 + 3.0) / 96.0;
+            let third = (3.0 * z2.powi(3) + 19.0 * z2 * z2 + 17.0 * z2 - 15.0) / 384.0;
+            let fourth =
+                (79.0 * z2.powi(4) + 776.0 * z2.powi(3) + 1482.0 * z2 * z2 - 1920.0 * z2 - 945.0) / 92160.0;
+            z * (1.0 + first / n + second / n.powi(2) + third / n.powi(3) + fourth / n.powi(4))
+        }
+    }
+}
+
 /// The slope of the least-squares line through the points; nothing where fewer than two abscissae differ.
 pub fn slope(points: &[(f64, f64)]) -> Option<f64> {
     let (xs, ys): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
@@ -65,6 +115,19 @@ mod tests {
         let shifted: Vec<f64> = values.iter().map(|x| x + 1024.0).collect();
         assert!(close(standard_deviation(&values), standard_deviation(&shifted), 1024.0));
         assert_eq!(standard_deviation(&[3.0]).to_bits(), 0);
+    }
+
+    #[test]
+    fn students_quantiles_are_those_of_the_tables() {
+        for (nu, table) in
+            [(1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (9, 2.262), (19, 2.093), (99, 1.984)]
+        {
+            assert!((student(nu) / table - 1.0).abs() < 2e-3, "{nu}: {}", student(nu));
+        }
+        let interval = Interval::of_mean(&[1.0, 2.0, 3.0]);
+        assert!(close(interval.mean, 2.0, 2.0));
+        assert!((interval.high - 2.0 - 4.302_65 / 3.0_f64.sqrt()).abs() < 1e-4);
+        assert!(Interval::of_mean(&[1.0]).high.is_infinite(), "one value tells nothing of its spread");
     }
 
     #[test]

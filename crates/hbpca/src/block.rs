@@ -167,6 +167,16 @@ pub(crate) fn dot(x: &[f64], y: &[f64]) -> f64 {
     ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7])) + rest
 }
 
+/// ‖g − θw‖, with squares of numbers near 1 and without memory of its own.
+pub(crate) fn residual_norm(w: &[f64], g: &[f64], theta: f64) -> f64 {
+    let largest = w.iter().zip(g).map(|(w, g)| (g - theta * w).abs()).fold(0.0_f64, f64::max);
+    if largest == 0.0 || !largest.is_finite() {
+        return largest;
+    }
+    let squares = w.iter().zip(g).map(|(w, g)| ((g - theta * w) / largest).powi(2));
+    largest * squares.sum::<f64>().sqrt()
+}
+
 /// The largest of numbers that are not negative, or NaN where one is: `f64::max` would pass over it.
 pub(crate) fn largest(numbers: impl IntoIterator<Item = f64>) -> f64 {
     numbers.into_iter().fold(0.0, |most, x| if most.is_nan() || x <= most { most } else { x })

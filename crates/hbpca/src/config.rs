@@ -6,7 +6,7 @@ use crate::columns::Preprocessing;
 use crate::matrix::Replacement;
 use crate::missing::{EmLimits, Missing};
 use crate::operator::PrecisionChoice;
-use crate::policy::{AdaptiveMomentum, Batch, Momentum, OracleMomentum};
+use crate::policy::{AdaptiveMomentum, Batch, DynamicMomentum, Momentum, OracleMomentum};
 use crate::solver::SolverKind;
 use crate::{Block, Error, Limits};
 
@@ -18,14 +18,18 @@ pub enum MomentumChoice {
     /// The free estimate from consecutive iterates.
     #[default]
     Adaptive,
+    /// The rate at which the residual falls.
+    Dynamic,
     /// The true λ₂, given.
     Oracle(f64),
 }
 
 impl MomentumChoice {
-    pub(crate) fn policy(self) -> Result<Box<dyn Momentum>, Error> {
+    /// The policy for a solver that takes so many steps between two looks.
+    pub(crate) fn policy(self, steps: usize) -> Result<Box<dyn Momentum>, Error> {
         Ok(match self {
             Self::Adaptive => Box::new(AdaptiveMomentum::default()),
+            Self::Dynamic => Box::new(DynamicMomentum::new(steps)),
             Self::Oracle(lambda2) => Box::new(OracleMomentum::new(lambda2)?),
         })
     }
@@ -144,7 +148,7 @@ impl FitConfig {
         }
         if (self.k > 1 || self.variance_share.is_some()) && !self.solver.finds_many() {
             let advice = format!(
-                "solver {} finds one component; choose auto, covariance, krylov or anchored",
+                "solver {} finds one component; choose auto, covariance, krylov, anchored or lazy-svd",
                 self.solver
             );
             return Err(Error::parameter("k", self.variance_share.unwrap_or(self.k as f64), advice));

@@ -55,13 +55,18 @@ fn awake_pool(threads: usize) -> rayon::ThreadPool {
 }
 
 /// The solvers whose blocks keep their shape; the others grow a basis.
-const SINGLE_VECTOR: [SolverKind; 6] = [
+const SINGLE_VECTOR: [SolverKind; 11] = [
     SolverKind::Power,
     SolverKind::PowerM,
     SolverKind::Oja,
     SolverKind::VrPca,
+    SolverKind::VrPcaProjected,
     SolverKind::VrPowerM,
     SolverKind::VrHbPower,
+    SolverKind::ShiftInvertSvrg,
+    SolverKind::ShiftInvertAgd,
+    SolverKind::VrRiemannian,
+    SolverKind::CoordinatePower,
 ];
 
 /// Everything in one test, so that no other test allocates meanwhile.

@@ -46,7 +46,7 @@ fn more_than_one_component_is_refused_by_solvers_for_one() {
     for solver in SolverKind::ALL.into_iter().filter(|kind| !kind.finds_many()) {
         let text = refused(|config| (config.k, config.solver) = (2, solver));
         let want = format!(
-            "k = 2: solver {solver} finds one component; choose auto, covariance, krylov or anchored"
+            "k = 2: solver {solver} finds one component; choose auto, covariance, krylov, anchored or lazy-svd"
         );
         assert_eq!(text, want);
     }
@@ -61,7 +61,7 @@ fn eta_outside_zero_to_one_is_refused() {
             format!("eta = {eta}: the step size must lie above 0 and at most at 1; try 0.1, or auto")
         );
     }
-    for solver in [SolverKind::Oja, SolverKind::VrPca] {
+    for solver in SolverKind::ALL.into_iter().filter(|kind| kind.has_positive_step()) {
         for eta in [0.0, -0.1, f64::NAN, f64::INFINITY] {
             let text = refused(|config| (config.eta, config.solver) = (Some(eta), solver));
             assert_eq!(
@@ -74,7 +74,7 @@ fn eta_outside_zero_to_one_is_refused() {
 
 #[test]
 fn epoch_shorter_than_two_is_refused() {
-    for solver in [SolverKind::Oja, SolverKind::VrPca, SolverKind::VrPowerM, SolverKind::VrHbPower] {
+    for solver in SolverKind::ALL.into_iter().filter(|kind| kind.has_batches()) {
         for m in [0, 1] {
             let text = refused(|config| (config.epoch, config.solver) = (m, solver));
             assert_eq!(
@@ -193,7 +193,8 @@ fn bad_weights_are_refused() {
 #[test]
 fn unknown_solver_is_refused_with_the_names() {
     let text = "svd".parse::<SolverKind>().unwrap_err().to_string();
-    let names = "auto, covariance, krylov, anchored, power, power-m, oja, vr-pca, vr-power-m, vr-hb-power";
+    let names = "auto, covariance, krylov, anchored, power, power-m, oja, vr-pca, vr-pca-projected, vr-power-m, \
+                 vr-hb-power, shift-invert-svrg, shift-invert-agd, lazy-svd, vr-riemannian, coordinate-power";
     assert_eq!(text, format!("solver = svd: choose one of {names}"));
     assert_eq!("vr-hb-power".parse::<SolverKind>().unwrap(), SolverKind::VrHbPower);
 }

@@ -68,13 +68,18 @@ fn iterate_bound() -> f64 {
     18.0 * 4.0 * c.rounding().of_image() * (D as f64)
 }
 
-const ITERATIVE: [SolverKind; 6] = [
+const ITERATIVE: [SolverKind; 11] = [
     SolverKind::Power,
     SolverKind::PowerM,
     SolverKind::Oja,
     SolverKind::VrPca,
+    SolverKind::VrPcaProjected,
     SolverKind::VrPowerM,
     SolverKind::VrHbPower,
+    SolverKind::ShiftInvertSvrg,
+    SolverKind::ShiftInvertAgd,
+    SolverKind::VrRiemannian,
+    SolverKind::CoordinatePower,
 ];
 
 #[test]
@@ -83,7 +88,8 @@ fn rotating_the_columns_rotates_every_iterate() {
     let (x, turned) = (dense(values.clone(), D), dense(rotate(&values, &q), D));
     let start = random_block(D, 1, 8);
     let turned_start = Block::from_vector(rotate(start.values(), &q));
-    for solver in ITERATIVE {
+    // But for the one that chooses coordinates.
+    for solver in ITERATIVE.into_iter().filter(|kind| *kind != SolverKind::CoordinatePower) {
         let want = Block::from_vector(rotate(third_iterate(solver, &x, &start).values(), &q));
         let got = third_iterate(solver, &turned, &turned_start);
         assert!(distance(&got, &want) <= iterate_bound(), "{solver}: {:e}", distance(&got, &want));
@@ -146,8 +152,8 @@ fn units_at_the_edges_of_the_range_keep_every_certificate_true() {
         let x = dense(values.iter().map(|x| unit * x).collect(), D);
         let square = unit * unit;
         for solver in SolverKind::ALL {
-            // Oja and VR-PCA take steps in units of 1/λ.
-            let eta = if matches!(solver, SolverKind::Oja | SolverKind::VrPca) { 0.3 / square } else { 0.3 };
+            // Oja, VR-PCA and what follows it take steps in units of 1/λ.
+            let eta = if solver.has_positive_step() { 0.3 / square } else { 0.3 };
             let limits = Limits { max_passes: 200.0, ..Limits::default() };
             let fit = fit(&FitConfig { eta: Some(eta), limits, ..config(solver) }, &x);
             let label = format!("{solver} in units of {unit:e}: {}", fit.certificate);
@@ -157,9 +163,7 @@ fn units_at_the_edges_of_the_range_keep_every_certificate_true() {
                 assert!((0..D as i32).any(inside), "{label}");
             }
             // β = λ₂² leaves the range beyond 1e±77; a step (1 − η)w + ηg knows the scale 1.
-            let scale_free =
-                !matches!(solver, SolverKind::PowerM | SolverKind::VrPowerM | SolverKind::VrHbPower);
-            if scale_free && solver != SolverKind::Oja {
+            if !solver.has_momentum() && solver != SolverKind::Oja {
                 assert_eq!(fit.outcome, Outcome::Converged, "{label}");
                 let theta = fit.model.eigenvalues()[0] / square;
                 assert!((theta - 1.0).abs() <= 1e-6, "{label}: {theta}");
@@ -199,8 +203,9 @@ fn the_order_of_rows_changes_nothing_beyond_rounding() {
         let k = FitConfig { k: 4, preprocessing, ..config(SolverKind::Covariance) };
         agree(&fit(&k, &x), &fit(&k, &y));
         for solver in ITERATIVE.into_iter().filter(|kind| *kind != SolverKind::Oja) {
-            let config =
-                FitConfig { preprocessing, batch: Batch::Share(1.0), eta: Some(1.0), ..config(solver) };
+            // A gradient step of more than 2/λ₁ ≥ 2/D overshoots.
+            let eta = Some(if solver == SolverKind::VrRiemannian { 1.0 / D as f64 } else { 1.0 });
+            let config = FitConfig { preprocessing, batch: Batch::Share(1.0), eta, ..config(solver) };
             agree(&fit(&config, &x), &fit(&config, &y));
         }
     }

@@ -62,6 +62,14 @@ class CertifiedMixin:
                 UserWarning,
                 stacklevel=3,
             )
+        if self._fitted.possible_k is not None:
+            fewest, most = self._fitted.possible_k
+            warnings.warn(
+                f"between {fewest} and {most} components explain the share of variance, {self.n_components_} are kept: "
+                "residuals leave that open; a smaller tol may decide.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         if self.outcome_ == "converged":
             self._warn_of_angles()
             return

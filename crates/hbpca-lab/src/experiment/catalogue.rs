@@ -32,8 +32,11 @@ pub struct DatasetSpec {
     pub id: String,
     /// Name on figures.
     pub title: String,
-    /// Parts of the matrix, in order.
+    /// Parts of the matrix, in order; none where rows are generated.
+    #[serde(default)]
     pub files: Vec<String>,
+    /// Rows that are generated instead.
+    pub generated: Option<GeneratedSpec>,
     /// Checksums of the files, in the same order; none are checked where the list is empty.
     #[serde(default)]
     pub sha256: Vec<String>,
@@ -47,6 +50,8 @@ pub struct DatasetSpec {
     pub paper: Option<PaperRow>,
     /// The paper's data set in whose place this one is used.
     pub stands_in_for: Option<String>,
+    /// Where the public copy is found, for data that is not at hand.
+    pub found: Option<String>,
     /// Why numbers differ from the paper's, or what the data are.
     #[serde(default)]
     pub remark: String,
@@ -78,25 +83,26 @@ impl PreparedAs {
     }
 }
 
-/// A data set of the paper that is missing.
-#[derive(Clone, Debug, Deserialize)]
+/// Rows with a given spectrum.
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct MissingSpec {
-    /// What the paper prints.
-    pub paper: PaperRow,
-    /// Where the public copy is found.
-    pub found: String,
+pub struct GeneratedSpec {
+    /// Rows.
+    pub n: usize,
+    /// Columns.
+    pub d: usize,
+    /// λ₂/λ₁; the eigenvalues after the second fall by the same ratio as 1/i.
+    pub ratio: f64,
+    /// Seed.
+    pub seed: u64,
 }
 
-/// Data sets found and missing.
+/// The data sets: at hand, generated, and those whose files may be put into the folder.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Catalogue {
-    /// At hand.
+    /// All of them.
     pub dataset: Vec<DatasetSpec>,
-    /// Missing.
-    #[serde(default)]
-    pub missing: Vec<MissingSpec>,
 }
 
 impl Catalogue {

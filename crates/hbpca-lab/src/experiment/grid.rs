@@ -20,6 +20,9 @@ pub struct GridSpec {
     /// Seeds, apart from those of the race.
     #[serde(default = "one")]
     pub seeds: u64,
+    /// Seeds of the first tries, of which the best are tried with all; all where none is given.
+    #[serde(default)]
+    pub screening: Option<u64>,
     /// Share of the race's passes that a try may read.
     #[serde(default = "whole")]
     pub budget: f64,
@@ -61,7 +64,12 @@ impl GridSpec {
             );
             return Err(LabError::description(file, message));
         }
-        if self.smallest > 0.0 && self.largest >= self.smallest && self.points > 0 && self.seeds > 0 {
+        if self.smallest > 0.0
+            && self.largest >= self.smallest
+            && self.points > 0
+            && self.seeds > 0
+            && self.screening != Some(0)
+        {
             return Ok(());
         }
         let message = format!(

@@ -95,6 +95,7 @@ impl RaceSpec {
             self.grid.points = quick.points;
             self.grid.refinements = quick.refinements;
             self.grid.seeds = quick.grid_seeds;
+            self.grid.screening = None;
         }
         self
     }

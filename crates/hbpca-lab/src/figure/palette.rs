@@ -25,8 +25,15 @@ pub fn style_of(contender: Contender) -> Style {
         ("vr-power-m", _) => (PURPLE, Dash::Dashed),
         ("vr-hb-power", Lambda2::Oracle) => (VERMILION, Dash::Solid),
         ("vr-hb-power", Lambda2::Adaptive) => (BLUE, Dash::Solid),
+        ("vr-hb-power", Lambda2::Dynamic) => (BLUE, Dash::Dashed),
         ("krylov", _) => (GREEN, Dash::Solid),
         ("anchored", _) => (BLACK, Dash::Solid),
+        ("vr-pca-projected", _) => (SKY_BLUE, Dash::Dotted),
+        ("shift-invert-svrg", _) => (OLIVE, Dash::Dashed),
+        ("shift-invert-agd", _) => (OLIVE, Dash::Solid),
+        ("lazy-svd", _) => (GREEN, Dash::Dashed),
+        ("vr-riemannian", _) => (BROWN, Dash::Dashed),
+        ("coordinate-power", _) => (GREY, Dash::Solid),
         _ => (VIOLET, Dash::Dotted),
     };
     Style { colour, dash }
@@ -54,14 +61,18 @@ mod tests {
     use hbpca::SolverKind;
 
     #[test]
-    fn every_solver_has_a_colour_of_its_own() {
-        let style = |kind: SolverKind| style_of(kind.name().parse().unwrap());
-        let mut colours: Vec<[u8; 3]> = SolverKind::ALL.into_iter().map(|kind| style(kind).colour).collect();
-        colours.push(style_of("vr-hb-power:oracle".parse().unwrap()).colour);
-        let all = colours.len();
-        colours.sort_unstable();
-        colours.dedup();
-        assert_eq!(colours.len(), all);
+    fn every_solver_has_a_colour_and_dash_of_its_own() {
+        let style = |name: &str| {
+            let Style { colour, dash } = style_of(name.parse().unwrap());
+            format!("{colour:?} {dash:?}")
+        };
+        let names = SolverKind::ALL.into_iter().map(SolverKind::name);
+        let mut styles: Vec<String> =
+            names.chain(["vr-hb-power:oracle", "vr-hb-power:dynamic"]).map(style).collect();
+        let all = styles.len();
+        styles.sort_unstable();
+        styles.dedup();
+        assert_eq!(styles.len(), all);
         let mut classes: Vec<[u8; 3]> = (0..10).map(|i| numbered(i).colour).collect();
         classes.sort_unstable();
         classes.dedup();

@@ -6,7 +6,7 @@ mod lead;
 mod table;
 mod tables;
 
-pub use claim::{Case, Claim, Verdict, claims_markdown};
+pub use claim::{Case, Claim, Finding, Verdict, claims_markdown};
 pub use claims::claims;
 pub use lead::{factor_text, passes, passes_text, speed_up};
 pub use table::Table;

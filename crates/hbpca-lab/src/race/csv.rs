@@ -5,7 +5,7 @@ use super::{Lane, Race};
 
 const LOOKS: &str = "experiment,dataset,solver,eta,batch,epoch,seed,look,passes,error,lambda2\n";
 const SECONDS: &str = "experiment,dataset,solver,seed,look,seconds\n";
-const SEARCHES: &str = "experiment,dataset,solver,x,eta,digits_per_pass,chosen\n";
+const SEARCHES: &str = "experiment,dataset,solver,x,eta,seeds,digits_per_pass,chosen\n";
 
 fn optional(value: Option<f64>) -> String {
     value.map_or(String::new(), |value| format!("{value:e}"))
@@ -74,6 +74,7 @@ pub fn searches_csv(races: &[Race]) -> String {
                     lane.contender.id(),
                     format!("{:e}", point.x),
                     format!("{:e}", point.eta),
+                    point.seeds.to_string(),
                     point.score.to_string(),
                     u8::from(*point == search.best).to_string(),
                 ]

@@ -8,7 +8,7 @@ mod run;
 pub(crate) mod side_by_side;
 mod store;
 
-pub use contender::{Contender, Lambda2, StepScale};
+pub use contender::{Contender, FIXED_X, Lambda2, Step, StepScale};
 pub use csv::{looks_csv, searches_csv, seconds_csv};
 pub use curve::Curve;
 pub use grid::{GridPoint, Search, search};
@@ -85,7 +85,7 @@ impl Race {
         let known = spec.extended.iter().filter_map(|name| name.parse::<Contender>().ok());
         let contenders = spec.solvers.iter().map(|c| (*c, false)).chain(known.map(|c| (c, true)));
         let mut lanes: Vec<Lane> = Vec::new();
-        for (contender, extended) in contenders {
+        for (contender, extended) in contenders.filter(|(contender, _)| contender.suits(reference.d)) {
             let place = format!("{} {} {}", spec.name, dataset.id, contender);
             let (eta, search) = step_size(spec, &lanes, contender, reference.eigenvalues[0], |eta, seed| {
                 progress.say(&format!("{place}: trying η = {eta:.3e}"));
@@ -134,13 +134,17 @@ fn step_size(
     if scale == StepScale::None {
         return Ok((None, None));
     }
-    let twin = Contender { solver: SolverKind::VrHbPower, lambda2: Lambda2::Oracle };
+    if contender.step == Step::Fixed {
+        return Ok((Some(scale.eta(FIXED_X, lambda1)), None));
+    }
+    let twin = Contender { solver: SolverKind::VrHbPower, lambda2: Lambda2::Oracle, step: contender.step };
     if contender.solver == twin.solver
         && let Some(lane) = lanes.iter().find(|lane| lane.contender == twin)
     {
         return Ok((lane.eta, None));
     }
-    let found =
-        search(&spec.grid, scale, lambda1, |eta, seed| Ok::<_, LabError>(run(eta, seed)?.digits_per_pass()))?;
+    let most = if contender.step == Step::Bounded { scale.x(1.0, lambda1) } else { f64::INFINITY };
+    let digits = |eta, seed| Ok::<_, LabError>(run(eta, seed)?.digits_per_pass(spec.target));
+    let found = search(&spec.grid, scale, lambda1, most, digits)?;
     Ok((Some(found.best.eta), Some(found)))
 }

@@ -14,6 +14,7 @@ use super::{Contender, Lambda2};
 use crate::LabError;
 use crate::dataset::Dataset;
 use crate::reference::Reference;
+use crate::statistics::first_crossing;
 
 /// What the seconds of a run are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,9 +85,19 @@ pub struct Run {
 }
 
 impl Run {
-    /// Decimal digits won per pass: −log₁₀(error)/passes at the last look. Among runs that use up the same budget this
-    /// orders by final error; among runs that reach the floor, by the passes they took.
-    pub fn digits_per_pass(&self) -> f64 {
+    /// Passes to an error, by straight lines between the logarithms of looks; the passes before the first look count from error 1.
+    pub fn passes_to(&self, error: f64) -> Option<f64> {
+        let looks = self.looks.iter().map(|look| (look.passes, look.error.log10()));
+        let points: Vec<(f64, f64)> = std::iter::once((0.0, 0.0)).chain(looks).collect();
+        first_crossing(&points, error.log10())
+    }
+
+    /// Decimal digits won per pass, up to the target: −log₁₀(target) over the passes to it or, of a run that does not get there, its
+    /// digits over all its passes. Among runs that arrive this orders by the passes they took.
+    pub fn digits_per_pass(&self, target: f64) -> f64 {
+        if let Some(passes) = self.passes_to(target) {
+            return -target.log10() / passes;
+        }
         self.looks.last().map_or(0.0, |last| -last.error.max(f64::MIN_POSITIVE).log10() / last.passes)
     }
 }
@@ -125,6 +136,7 @@ impl<'a> Track<'a> {
             solver: spec.contender.solver,
             momentum: match spec.contender.lambda2 {
                 Lambda2::Adaptive => MomentumChoice::Adaptive,
+                Lambda2::Dynamic => MomentumChoice::Dynamic,
                 Lambda2::Oracle => MomentumChoice::Oracle(self.reference.eigenvalues[1]),
             },
             batch: Batch::Rows(spec.batch),
@@ -199,5 +211,26 @@ impl Watch<'_> {
             sum += rest.iter().map(|w| w * w).sum::<f64>();
         }
         sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_count_up_to_the_target() {
+        let look = |passes: f64, error: f64| Look { passes, seconds: 0.0, error, lambda2: None };
+        let run = |looks: Vec<Look>| Run { seed: 0, eta: None, outcome: Outcome::Budget, looks };
+        let arrives = run(vec![look(2.0, 1e-4), look(4.0, 1e-12), look(6.0, 1e-15)]);
+        assert!((arrives.passes_to(1e-10).unwrap() - 3.5).abs() < 1e-12);
+        assert!(
+            (arrives.digits_per_pass(1e-10) - 10.0 / 3.5).abs() < 1e-12,
+            "what comes after does not count"
+        );
+        let never = run(vec![look(2.0, 1e-1), look(4.0, 1e-2)]);
+        assert_eq!(never.passes_to(1e-10), None);
+        assert!((never.digits_per_pass(1e-10) - 0.5).abs() < 1e-12);
+        assert!((run(vec![look(1.0, 1e-12)]).passes_to(1e-12).unwrap() - 1.0).abs() < 1e-12);
     }
 }

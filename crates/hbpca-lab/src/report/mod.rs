@@ -1,6 +1,7 @@
 //! The report: one HTML file that works from disk, with everything inside.
 
 pub mod environment;
+pub mod markdown;
 pub mod paper;
 pub mod view;
 

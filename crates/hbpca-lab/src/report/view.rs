@@ -114,7 +114,14 @@ pub struct FileView {
 
 /// The claims, and how often each verdict was given.
 pub fn claim_views(claims: Vec<Claim>) -> (Vec<ClaimView>, Vec<Count>) {
-    let verdicts = [Verdict::Holds, Verdict::HoldsInPart, Verdict::DoesNotHold, Verdict::NotTested];
+    let verdicts = [
+        Verdict::Holds,
+        Verdict::HoldsOrTies,
+        Verdict::HoldsInPart,
+        Verdict::Tie,
+        Verdict::DoesNotHold,
+        Verdict::NotTested,
+    ];
     let count = |class: Verdict| Count {
         class,
         words: class.words().to_owned(),

@@ -76,7 +76,7 @@ fn claims_are_judged_as_the_errors_say() {
                 .claim
                 .cases
                 .iter()
-                .map(|case| format!("\n    {} {}: {}", case.passed, case.place, case.numbers));
+                .map(|case| format!("\n    {} {}: {}", case.finding.sign(), case.place, case.numbers));
             format!("{} <- {}{}", view.words, view.claim.sentence, cases.collect::<String>())
         })
         .collect();

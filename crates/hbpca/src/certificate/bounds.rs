@@ -28,7 +28,7 @@ pub(super) fn certify(pairs: Pairs<'_>, total_variance: f64) -> Certificate {
     let theta = ritz_values(pairs.vectors, pairs.images);
     let loss = orthonormality_loss(pairs.vectors);
     let parts = Parts::new(&pairs, theta, loss);
-    let status: Vec<Status> = (0..k).map(|i| parts.status(i, &pairs)).collect();
+    let status: Vec<Status> = (0..k).map(|i| parts.status(i, &pairs, total_variance)).collect();
     let certificate = Certificate {
         orthonormality_loss: loss,
         image_rounding: parts.rounding.iter().copied().fold(0.0, f64::max),
@@ -132,11 +132,14 @@ impl Parts {
     }
 
     /// Whether θᵢ is rounding, and nothing can be done about that; else open.
-    fn status(&self, i: usize, pairs: &Pairs<'_>) -> Status {
+    fn status(&self, i: usize, pairs: &Pairs<'_>, total_variance: f64) -> Status {
         let floor = self.rounding[i] + (self.rho[i] - self.e[i]);
         let locked = pairs.locked.last().map_or(0, |group| group.end);
         let null = i >= locked && !pairs.may_lock && self.theta[i] <= floor && self.measured[i] <= floor;
-        if null { Status::NoVariance } else { Status::Open }
+        // That the first has no variance says that there is none: the trace must bear that out, unless the solver knows all eigenvalues.
+        let all_known = matches!(pairs.next, Next::Proved(_) | Next::Nothing);
+        let borne_out = i > 0 || all_known || total_variance <= self.theta[i] + self.rho[i];
+        if null && borne_out { Status::NoVariance } else { Status::Open }
     }
 
     /// Of a certificate that says no more than this.
@@ -185,6 +188,16 @@ impl Parts {
                 certainty: Certainty::Probability,
                 failure_probability: Some(failure_probability),
             },
+            // Ritz values that residuals hardly tell apart may hide another between them: such a gap is no estimate.
+            Next::Estimated(value)
+                if lowest - value < TOLD_APART * self.rho[..m].last().copied().unwrap_or(0.0) =>
+            {
+                Beyond {
+                    value: value.max(lowest),
+                    certainty: Certainty::Estimated,
+                    failure_probability: None,
+                }
+            }
             // A bound that does not separate tells that k cuts a cluster.
             Next::Estimated(value) | Next::Proved(value) | Next::Probable { bound: value, .. } => {
                 Beyond { value, certainty: Certainty::Estimated, failure_probability: None }
@@ -193,6 +206,9 @@ impl Parts {
         }
     }
 }
+
+/// How many residuals an estimated gap must measure.
+const TOLD_APART: f64 = 10.0;
 
 /// What lies beyond the components, and how certain that is.
 struct Beyond {

@@ -165,6 +165,7 @@ impl FitConfig {
         let or_auto = |x: Option<f64>| x.map_or_else(|| "auto".to_owned(), |x| x.to_string());
         let momentum = match self.momentum {
             MomentumChoice::Adaptive => "adaptive".to_owned(),
+            MomentumChoice::Dynamic => "dynamic".to_owned(),
             MomentumChoice::Oracle(lambda2) => format!("oracle with λ₂ = {lambda2}"),
         };
         let replacement = match self.replacement {

@@ -57,6 +57,8 @@ impl FitConfig {
                 let sizes = AnchoredSizes::suiting(matrix.n_rows(), self.k);
                 facts.anchored(self.k, sizes.block, sizes.anchors)
             }
+            SolverKind::LazySvd => facts.lazy_svd(self.k),
+            SolverKind::CoordinatePower => facts.covariance(1),
             _ => single,
         };
         let workers = rayon::current_num_threads() as u64;

@@ -18,8 +18,9 @@ use crate::matrix::{Matrix, Sampler};
 use crate::operator::Shape;
 use crate::policy::Start;
 use crate::solver::{
-    Anchored, AnchoredSizes, CovarianceSolver, Epoch, Krylov, KrylovSizes, Locking, Oja, Power, PowerM,
-    Rebuild, Rest, Solver, SolverKind, VrHbPower, VrPca, VrPowerM,
+    Anchored, AnchoredSizes, CoordinatePower, CovarianceSolver, Epoch, Krylov, KrylovSizes, LazySvd, Locking,
+    Oja, Power, PowerM, Rebuild, Rest, ShiftInvertAgd, ShiftInvertSvrg, Solver, SolverKind, VrHbPower, VrPca,
+    VrPcaProjected, VrPowerM, VrRiemannian,
 };
 
 /// Passes that no run in memory needs. Where fewer are allowed, passes are meant to be few.
@@ -65,10 +66,8 @@ impl Plan {
                 let sizes = AnchoredSizes::suiting(shape.n, config.k);
                 Sizes::Anchored { sizes: sizes.within(config.limits.max_passes, shape.n), rows: shape.n }
             }
-            SolverKind::Auto | SolverKind::Covariance | SolverKind::Power | SolverKind::PowerM => Sizes::None,
-            SolverKind::Oja | SolverKind::VrPca | SolverKind::VrPowerM | SolverKind::VrHbPower => {
-                Sizes::Batches { range: 1 }
-            }
+            solver if solver.has_batches() => Sizes::Batches { range: 1 },
+            _ => Sizes::None,
         };
         let chosen_because = match config.solver {
             SolverKind::Auto => "nothing is known of the operator but its products",
@@ -115,7 +114,7 @@ impl Plan {
             if k > 1 { Box::new(Locking::new(d, solver, config.limits, rebuild)) } else { solver }
         };
         let epoch = || Epoch::new(config.epoch);
-        let momentum = || config.momentum.policy();
+        let momentum = |steps: usize| config.momentum.policy(steps);
         let range = if let Sizes::Batches { range } = self.sizes { range } else { 1 };
         let sampler = || Sampler::in_ranges(n, config.batch.rows(n)?, range, config.replacement, seed);
         Ok(match (self.solver, self.sizes) {
@@ -133,14 +132,26 @@ impl Plan {
                 locking(anchored, Box::new(rest))
             }
             (SolverKind::Power, _) => Box::new(Power::new(d, &start)?),
-            (SolverKind::PowerM, _) => Box::new(PowerM::new(d, momentum()?, &start)?),
+            (SolverKind::PowerM, _) => Box::new(PowerM::new(d, momentum(1)?, &start)?),
             (SolverKind::Oja, _) => Box::new(Oja::new(d, eta, epoch()?, sampler()?, &start)?),
             (SolverKind::VrPca, _) => Box::new(VrPca::new(d, eta, epoch()?, sampler()?, &start)?),
+            (SolverKind::VrPcaProjected, _) => {
+                Box::new(VrPcaProjected::new(d, eta, epoch()?, sampler()?, &start)?)
+            }
+            (SolverKind::ShiftInvertSvrg, _) => {
+                Box::new(ShiftInvertSvrg::new(d, eta, epoch()?, sampler()?, &start)?)
+            }
+            (SolverKind::VrRiemannian, _) => {
+                Box::new(VrRiemannian::new(d, eta, epoch()?, sampler()?, &start)?)
+            }
+            (SolverKind::ShiftInvertAgd, _) => Box::new(ShiftInvertAgd::new(d, &start)?),
+            (SolverKind::LazySvd, _) => Box::new(LazySvd::new(d, k, seed, given)?.aiming_at(tol)),
+            (SolverKind::CoordinatePower, _) => Box::new(CoordinatePower::new(d, &start)?),
             (SolverKind::VrPowerM, _) => {
-                Box::new(VrPowerM::new(d, epoch()?, momentum()?, sampler()?, &start)?)
+                Box::new(VrPowerM::new(d, epoch()?, momentum(config.epoch)?, sampler()?, &start)?)
             }
             (SolverKind::VrHbPower, _) => {
-                Box::new(VrHbPower::new(d, eta, epoch()?, momentum()?, sampler()?, &start)?)
+                Box::new(VrHbPower::new(d, eta, epoch()?, momentum(config.epoch)?, sampler()?, &start)?)
             }
             (SolverKind::Auto | SolverKind::Krylov | SolverKind::Anchored, _) => {
                 unreachable!("a plan names a solver, and sizes of that solver")

@@ -72,10 +72,45 @@ impl StepSize {
         let lambda2 =
             spectrum.certificate.eigenvalues.get(1).copied().unwrap_or(0.0).clamp(0.0, 0.999 * lambda1);
         let eta = match Problem::new(lambda1, lambda2, noise, epoch.length()) {
-            Ok(problem) if solver == SolverKind::VrHbPower => best_step_size(&problem).eta,
-            Ok(problem) => best_step_size_vr_pca(&problem).eta,
+            Ok(problem) => solver.best_step_size(&problem).unwrap_or(1.0),
             Err(_) => 1.0, // no variance at all: every vector is an eigenvector
         };
         Ok(Self { eta, rows_read })
+    }
+}
+
+impl SolverKind {
+    /// The η that the theory calls best for a problem; none where the solver has no η.
+    ///
+    /// Oja's rule, VR-PCA and the SVRG of shift-and-invert step with C shifted by 1/η, and have one theory. A Riemannian gradient step
+    /// w + η(C − θ)w is, up to length, VR-PCA's with η/(1 − ηθ).
+    pub fn best_step_size(self, problem: &Problem) -> Option<f64> {
+        match self {
+            Self::VrHbPower => Some(best_step_size(problem).eta),
+            Self::VrRiemannian => {
+                let eta = best_step_size_vr_pca(problem).eta;
+                // η/(1 + ηλ₁), where ηλ₁ may leave the range of f64.
+                Some((eta.recip() + problem.lambda1()).recip())
+            }
+            kind if kind.has_positive_step() => Some(best_step_size_vr_pca(problem).eta),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn solvers_with_a_step_size_have_a_best_one_and_others_none() {
+        let problem = Problem::new(2.0, 1.5, 0.1, 20).unwrap();
+        for kind in SolverKind::ALL {
+            assert_eq!(kind.best_step_size(&problem).is_some(), kind.needs_step_size(), "{kind}");
+        }
+        // w + η(C − 2)w = (1 − 2η)(w + η/(1 − 2η) Cw).
+        let plain = SolverKind::VrPca.best_step_size(&problem).unwrap();
+        let gradient = SolverKind::VrRiemannian.best_step_size(&problem).unwrap();
+        assert!((gradient / (1.0 - 2.0 * gradient) / plain - 1.0).abs() < 1e-12, "{gradient} {plain}");
     }
 }

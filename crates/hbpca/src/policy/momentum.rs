@@ -1,7 +1,8 @@
 //! The momentum coefficient β of heavy ball iterations.
 //!
 //! The best β for step size η is (1 − η + ηλ₂)². Where λ₂ is known, [`OracleMomentum`] uses it; where not, the free
-//! estimate of the paper's *Practical Considerations*, [`AdaptiveMomentum`].
+//! estimate of the paper's *Practical Considerations*, [`AdaptiveMomentum`], or the rate at which residuals fall,
+//! [`DynamicMomentum`](super::DynamicMomentum).
 
 use std::fmt::Debug;
 

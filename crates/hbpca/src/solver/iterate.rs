@@ -13,7 +13,7 @@ pub(super) struct Iterate {
     /// g = Cw, after a look.
     pub(super) g: Block,
     /// How far g may be off by rounding.
-    image_error: f64,
+    pub(super) image_error: f64,
 }
 
 impl Iterate {

@@ -47,6 +47,9 @@ const SINGLE_GOAL: f64 = 2.0 * f32::EPSILON as f64;
 const SHARE_OF_TOL: f64 = 0.25;
 /// Looks in single precision after which residuals that do not fall by half are its rounding.
 const STALLED: u64 = 2;
+/// The same for vectors of G, which cost a small part of what those of C cost in double precision. A Ritz value that comes in late looks like a
+/// stall, too.
+const STALLED_OF_ROWS: u64 = 6;
 
 /// The k leading eigenvectors from a block Krylov space.
 #[derive(Clone, Debug)]
@@ -81,6 +84,10 @@ pub struct Krylov {
     given: bool,
     /// Random directions at the start.
     filled: usize,
+    /// tr C, once known.
+    trace: f64,
+    /// Whether a basis that was refreshed since left directions that may hide copies.
+    hides_copies: bool,
     cancel: CancelToken,
 }
 
@@ -127,6 +134,8 @@ impl Krylov {
             stalled: 0,
             given,
             filled,
+            trace: f64::INFINITY,
+            hides_copies: false,
             cancel: CancelToken::default(),
         })
     }
@@ -182,7 +191,8 @@ impl Krylov {
         }
         // The rounding of single precision is far below its bound: what it really spoils are the last digits of f32.
         let goal = SINGLE_GOAL.max(SHARE_OF_TOL * self.tol);
-        self.relative_residual() <= goal || (self.stalled >= STALLED && self.residual() <= self.blur())
+        let patience = if self.of_rows { STALLED_OF_ROWS } else { STALLED };
+        self.relative_residual() <= goal || (self.stalled >= patience && self.residual() <= self.blur())
     }
 
     /// The largest residual of the k best pairs, each relative to its Ritz value.
@@ -270,6 +280,26 @@ impl Krylov {
         Ok(self.basis.x.p() > 0)
     }
 
+    /// Whether one more look may show a copy of the k-th: of m copies within r dimensions a basis of a vectors holds a + m − r to rounding, which have no
+    /// residuals, and mixes the others with what it has not seen. This happens where hardly any directions are left. Of the start itself nothing more is known;
+    /// later the value that follows tells, once its residual no longer reaches the k-th.
+    fn last_directions_may_hide_copies(&self) -> bool {
+        let (p, theta) = (self.basis.x.p(), &self.basis.theta);
+        let last = theta.get(self.k - 1).copied().unwrap_or(0.0);
+        let left = self.trace - theta.iter().sum::<f64>();
+        if p == 0 {
+            return false;
+        }
+        if self.steps == 0 && left >= 0.5 * last {
+            return true;
+        }
+        let few = left <= p as f64 * last || self.basis.len() + 2 * p >= self.basis.x.d();
+        let following = self.basis.residuals(self.k + 1).get(self.k).copied();
+        let gap = last - theta.get(self.k).copied().unwrap_or(0.0);
+        let known = gap.max(self.tol * last).max(2.0 * self.basis.image_error());
+        few && following.is_some_and(|residual| residual > known)
+    }
+
     /// Whether p of the k values agree within what is known of them, or within the tolerance.
     fn block_may_hide_copies(&self) -> bool {
         let (p, theta, residuals) = (self.sizes.block, &self.basis.theta, self.basis.residuals(self.k));
@@ -287,6 +317,7 @@ impl Krylov {
             self.reserve_memory();
         }
         let (unit, seed) = (operator.total_variance(), self.seed ^ (self.steps + 1));
+        self.trace = unit;
         self.basis.expand(&self.z, rounding, unit, self.sizes.block, seed, &self.cancel) // 5, 6, 7
     }
 
@@ -312,8 +343,9 @@ impl Krylov {
 
     /// Takes the best Ritz vectors for the basis, with images computed anew in f64.
     fn refresh(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        let next = self.basis.theta.get(self.k).map(|next| next + self.blur());
-        self.beyond = next.into_iter().chain(self.beyond).reduce(f64::max);
+        let next = self.basis.following(self.k).map(|next| next + self.blur());
+        self.beyond = next.or(self.beyond);
+        self.hides_copies = self.last_directions_may_hide_copies();
         let (theta, count) = (self.basis.theta.clone(), self.worth_keeping());
         (self.single, self.fresh) = (false, true);
         self.z = Block::zeros(self.d, 0);
@@ -420,6 +452,13 @@ impl Solver for Krylov {
         }
         if std::mem::take(&mut self.given) {
             self.search_ends = self.looks_from_random();
+            self.basis.complete(&self.cancel)?;
+            if self.is_searching() {
+                return Ok(true);
+            }
+        }
+        if std::mem::take(&mut self.hides_copies) || self.last_directions_may_hide_copies() {
+            self.search_ends = self.steps + 1;
             self.basis.complete(&self.cancel)?;
             if self.is_searching() {
                 return Ok(true);

@@ -140,6 +140,7 @@ impl Lanczos {
         let (a, p) = (self.len(), self.x.p());
         self.q.append(&self.x);
         let BlockQr { h, r } = self.q.orthogonalize(z, unit, self.outside.len(), &mut self.x, cancel)?;
+        let r = self.without_outside(r, cancel)?;
         self.h = Mat::from_fn(a + p, a + p, |i, j| match (i < a, j < a) {
             (true, true) => self.h[(i, j)],
             (_, false) if i < a => h[(i, j - a)],
@@ -152,6 +153,29 @@ impl Lanczos {
         self.solve()?;
         self.count_error(p, image_rounding);
         Ok(())
+    }
+
+    /// X without its part along the vectors outside, and what becomes of R in XR. Images have no such part but for rounding; of residuals that are rounding
+    /// it may be most, and X, which has length 1, must not bring it into the basis.
+    fn without_outside(&mut self, mut r: Mat<f64>, cancel: &CancelToken) -> Result<Mat<f64>, Error> {
+        /// Overlaps that matter to nobody.
+        const NONE: f64 = 1e-12;
+        /// Each takes out all but the rounding of what it leaves.
+        const ROUNDS: usize = 4;
+        for _ in 0..ROUNDS {
+            if self.outside.len() == 0 || self.x.p() == 0 {
+                break;
+            }
+            let mut inside = self.x.clone();
+            if self.outside.project_out(&mut inside).norm_max() <= NONE {
+                break;
+            }
+            let BlockQr { h, r: rest } =
+                self.q.orthogonalize(&inside, 1.0, self.outside.len(), &mut self.x, cancel)?;
+            self.error = self.error.hypot((h * &r).norm_l2());
+            r = rest * r;
+        }
+        Ok(r)
     }
 
     /// Finds Θ and S. Where values agree to rounding any combination of their vectors serves, and copies that just came in
@@ -320,6 +344,7 @@ impl Lanczos {
         self.q.append(&w);
         let BlockQr { h, r } =
             self.q.orthogonalize(&image, self.largest(), self.outside.len(), &mut self.x, cancel)?;
+        let r = self.without_outside(r, cancel)?;
         self.h = Mat::from_fn(w.p(), w.p(), |i, j| 0.5 * (h[(i, j)] + h[(j, i)]));
         self.b = r;
         self.solve()

@@ -5,6 +5,7 @@
 
 mod anchored;
 mod basis;
+mod coordinate_power;
 mod covariance;
 mod formed;
 mod iterate;
@@ -12,32 +13,46 @@ mod kind;
 mod krylov;
 mod krylov_sizes;
 mod lanczos;
+mod lazy_svd;
 mod locking;
 mod oja;
 mod power;
 mod power_m;
 mod probe;
+mod shift_invert_agd;
+mod shift_invert_svrg;
+mod shifted;
 mod vr_hb_power;
 mod vr_pca;
+mod vr_pca_projected;
 mod vr_power_m;
+mod vr_riemannian;
 
 pub use anchored::{Anchored, AnchoredSizes};
+pub use coordinate_power::CoordinatePower;
 pub use covariance::CovarianceSolver;
 pub(crate) use formed::{solves_partially, vectors_kept, work};
 pub use kind::SolverKind;
 pub use krylov::Krylov;
 pub use krylov_sizes::KrylovSizes;
+pub use lazy_svd::LazySvd;
 pub(crate) use locking::{Locking, Rebuild, Rest};
 pub use oja::Oja;
 pub use power::Power;
 pub use power_m::PowerM;
 pub(crate) use probe::PROBES as MOST_MEASURED;
+pub use shift_invert_agd::ShiftInvertAgd;
+pub use shift_invert_svrg::ShiftInvertSvrg;
 pub use vr_hb_power::{Epoch, VrHbPower};
 pub use vr_pca::VrPca;
+pub use vr_pca_projected::VrPcaProjected;
 pub use vr_power_m::VrPowerM;
+pub use vr_riemannian::VrRiemannian;
 
 pub use crate::certificate::Pairs;
-pub use crate::policy::{AdaptiveMomentum, FixedMomentum, Momentum, OracleMomentum, SecondEigenvalue, Start};
+pub use crate::policy::{
+    AdaptiveMomentum, DynamicMomentum, FixedMomentum, Momentum, OracleMomentum, SecondEigenvalue, Start,
+};
 
 use crate::operator::CovarianceOperator;
 use crate::{Archive, Block, CancelToken, Error};
@@ -203,7 +218,7 @@ fn check_unit_step(eta: f64) -> Result<(), Error> {
     Err(Error::parameter("eta", eta, "the step size must lie above 0 and at most at 1; try 0.1, or auto"))
 }
 
-/// Step sizes of Oja's rule and of VR-PCA are any positive numbers.
+/// Step sizes of Oja's rule, of VR-PCA and of what follows it are any positive numbers.
 fn check_positive_step(eta: f64) -> Result<(), Error> {
     if eta > 0.0 && eta.is_finite() {
         return Ok(());

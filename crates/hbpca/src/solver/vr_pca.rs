@@ -3,19 +3,21 @@
 //! ```text
 //! 1  w̃₀ ← a unit vector, random or given
 //!    for s = 0, 1, …
-//! 2      g̃ ← Cw̃ₛ;  w₀ ← w̃ₛ                      one full pass
-//! 3      for t = 1 … m
-//! 4          sample S_t
-//! 5          g_t ← C_S(w_{t−1} − w̃ₛ) + g̃
-//! 6          w_t ← w_{t−1} + ηg_t;  w_t ← w_t / ‖w_t‖
-//! 7      w̃ₛ₊₁ ← w_m
+//! 2      g̃ ← Cw̃ₛ                                 one full pass
+//! 3      w₁ ← w̃ₛ + ηg̃;  w₁ ← w₁ / ‖w₁‖           the exact step: w₀ − w̃ₛ = 0 needs no batch
+//! 4      for t = 1 … m − 1
+//! 5          sample S_t
+//! 6          g_t ← C_S(w_t − w̃ₛ) + g̃
+//! 7          w_{t+1} ← w_t + ηg_t;  w_{t+1} ← w_{t+1} / ‖w_{t+1}‖
+//! 8      w̃ₛ₊₁ ← w_m
 //! ```
 //!
 //! Source: Shamir 2015, algorithm 1. Deviations: mini-batches instead of single rows (with a batch of one row it is the
-//! original). Line 5 is Shamir's difference form: for t = 1 it multiplies a zero vector, so that the first of the m batches
-//! says nothing. `theory/epochs.rs` has the projected form instead, line 6 of `vr-hb-power`, with w₁ ← w₀ + ηg̃ and m − 1 batches.
+//! original); the first of the m batches, which the original multiplies by w₀ − w̃ₛ = 0, is neither drawn nor read. Line 6 is
+//! Shamir's difference form. [`VrPcaProjected`](super::VrPcaProjected) has the paper's projected form, of which the analysis is
+//! exact; for small angles the two agree to first order, because w_tᵀw̃ₛ = 1 up to the square of the angle.
 //! Choose it for small batches and large gaps; it converges for every batch size but does not accelerate.
-//! Cost of a step: 1 + m|S|/n passes.
+//! Cost of a step: 1 + (m − 1)|S|/n passes.
 
 use super::iterate::Iterate;
 use super::{Epoch, Pairs, Solver, StepParameters, check_positive_step, combine, normalize};
@@ -38,7 +40,7 @@ pub struct VrPca {
 }
 
 impl VrPca {
-    /// Step size `eta` > 0; `epoch` batches from `sampler` between two full passes.
+    /// Step size `eta` > 0; an epoch of m steps has m − 1 batches from `sampler`.
     pub fn new(d: usize, eta: f64, epoch: Epoch, sampler: Sampler, start: &Start) -> Result<Self, Error> {
         check_positive_step(eta)?;
         let zeros = || Block::zeros(d, 1);
@@ -62,23 +64,25 @@ impl Solver for VrPca {
     }
 
     fn step(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
-        self.w.copy_from(&self.tilde.w); // 2
-        // 3
-        for _ in 0..self.epoch.length() {
-            let rows = self.sampler.draw(); // 4
+        self.w.copy_from(&self.tilde.w);
+        combine(&mut self.w, 1.0, self.eta, &self.tilde.g); // 3
+        normalize(&mut self.w);
+        // 4
+        for _ in 1..self.epoch.length() {
+            let rows = self.sampler.draw(); // 5
             self.difference.copy_from(&self.w);
             combine(&mut self.difference, 1.0, -1.0, &self.tilde.w);
             operator.apply_batch(rows, &self.difference, &mut self.g)?;
-            combine(&mut self.g, 1.0, 1.0, &self.tilde.g); // 5
-            combine(&mut self.w, 1.0, self.eta, &self.g); // 6
+            combine(&mut self.g, 1.0, 1.0, &self.tilde.g); // 6
+            combine(&mut self.w, 1.0, self.eta, &self.g); // 7
             normalize(&mut self.w);
         }
-        self.tilde.w.copy_from(&self.w); // 7
+        self.tilde.w.copy_from(&self.w); // 8
         Ok(())
     }
 
     fn passes_ahead(&self, n_rows: usize) -> f64 {
-        1.0 + self.epoch.length() as f64 * self.sampler.batch() as f64 / n_rows as f64
+        1.0 + (self.epoch.length() - 1) as f64 * self.sampler.batch() as f64 / n_rows as f64
     }
 
     fn parameters(&self) -> StepParameters {

@@ -9,15 +9,15 @@
 //! ρ         = g + h
 //! ```
 //!
-//! Everything is added in logarithms, because P_{0,l} grows like 10ˡ or faster. **The bound is hugely pessimistic**: it allows the
+//! `bound_terms.rs` has the same for VR-PCA, and P_{1,m}(K) by its coefficients. Everything is added in logarithms, because P_{0,l} grows like 10ˡ or faster. **The bound is hugely pessimistic**: it allows the
 //! norm of the iterate to grow by ‖M‖ a step and bounds differences by sums, so that it proves convergence only for step sizes
 //! many orders of magnitude below the useful ones, and for m beyond a few hundred for none that f64 can hold. It shows that
 //! some step size converges; to choose one use the [model](super::Problem::contraction).
 
-use super::problem::check_heavy_ball_eta;
+use super::bound_terms::{NoisePolynomial, Terms, ln_add};
 use super::rates::Separation;
 use super::step_size::{BestShift, minimise_over_shift};
-use super::{Method, Problem, ln_p, ln_q};
+use super::{Method, Problem};
 use crate::Error;
 
 /// Which constants the recursion for E‖Pw_t‖² has.
@@ -97,53 +97,106 @@ impl LiteralBound {
         Self { constants, ..self }
     }
 
+    pub(super) fn problem(&self) -> &Problem {
+        &self.problem
+    }
+
+    pub(super) fn dimension(&self) -> usize {
+        self.d
+    }
+
+    pub(super) fn worst_batch(&self) -> f64 {
+        self.worst_batch
+    }
+
+    pub(super) fn constants(&self) -> BoundConstants {
+        self.constants
+    }
+
     /// g, h and ρ for VR HB Power with the step η; O(m).
     ///
     /// # Errors
     /// For η outside (0, 1].
     pub fn rate(&self, eta: f64) -> Result<LiteralRate, Error> {
-        check_heavy_ball_eta(eta)?;
-        Ok(self.literal(eta))
+        self.rate_of(Method::VrHbPower { eta })
+    }
+
+    /// The same for any of the three methods. The proof replaces powers of η by 1, so that η is at most 1 for VR-PCA too.
+    ///
+    /// # Errors
+    /// For η outside (0, 1].
+    pub fn rate_of(&self, method: Method) -> Result<LiteralRate, Error> {
+        check_step(method)?;
+        Ok(self.literal(method))
+    }
+
+    /// P_{1,m}(K) of a method and its step, with h = η⁴P_{1,m}(K); O(m²).
+    ///
+    /// # Errors
+    /// For η outside (0, 1].
+    pub fn polynomial(&self, method: Method) -> Result<NoisePolynomial, Error> {
+        check_step(method)?;
+        Ok(Terms::new(self, method).polynomial(method.eta()))
+    }
+
+    /// ln P_{1,t}(K) of Lemma 2 for t = 1 … m − 1: E\[w_tᵀPM_kPw_t\] ≤ η²P_{1,t}(K) Σ_{k≥2}E(u_kᵀw₀)².
+    ///
+    /// # Errors
+    /// For η outside (0, 1].
+    pub fn ln_noise_bounds(&self, method: Method) -> Result<Vec<f64>, Error> {
+        check_step(method)?;
+        let source = if let Method::VrPca { .. } = method { 2.0_f64 } else { 16.0 };
+        let ln_source = source.ln() + 2.0 * self.problem.lambda1().ln() + self.problem.variance().ln();
+        let sums = Terms::new(self, method).ln_sums(self.problem.variance());
+        Ok(sums.into_iter().map(|sum| sum + ln_source).collect())
     }
 
     /// The step size with the smallest bound; none where the bound is below 1 for no η that f64 can hold.
+    ///
+    /// It is η₂(K) of the remark after the theorem as well: ρ falls on (0, η₂], so that every η in \[η₁, η₂\] has a rate of at most ρ(η₁, K).
     pub fn best_step_size(&self) -> Option<ProvedStep> {
         let to_eta = |shift: f64| 1.0 / (1.0 + shift);
         let BestShift { shift, .. } =
-            minimise_over_shift(self.problem.lambda1(), |shift| self.literal(to_eta(shift)).ln_rate);
+            minimise_over_shift(self.problem.lambda1(), |shift| self.ln_rate(to_eta(shift)));
         let eta = to_eta(shift);
-        let rate = self.literal(eta);
+        let rate = self.literal(Method::VrHbPower { eta });
         (rate.ln_rate < 0.0).then_some(ProvedStep { eta, rate })
     }
 
-    fn literal(&self, eta: f64) -> LiteralRate {
+    /// η̄(K) of Lemma 3: the largest step up to which the bound is below 1, by bisection to 12 digits; none where there is no such step that f64 can
+    /// hold.
+    pub fn largest_step_size(&self) -> Option<f64> {
+        /// Steps of the search, and halvings of one of them.
+        const FACTOR: f64 = 1.1;
+        const HALVINGS: usize = 40;
+        let mut below = self.best_step_size()?.eta;
+        let mut above = below;
+        while self.ln_rate(above) < 0.0 {
+            if above >= 1.0 {
+                return Some(1.0);
+            }
+            (below, above) = (above, (FACTOR * above).min(1.0));
+        }
+        for _ in 0..HALVINGS {
+            let middle = (below * above).sqrt();
+            if self.ln_rate(middle) < 0.0 { below = middle } else { above = middle }
+        }
+        Some(below)
+    }
+
+    fn ln_rate(&self, eta: f64) -> f64 {
+        self.literal(Method::VrHbPower { eta }).ln_rate
+    }
+
+    fn literal(&self, method: Method) -> LiteralRate {
         let (problem, m) = (&self.problem, self.problem.epoch());
-        let separation = Separation::new(problem, Method::VrHbPower { eta });
+        let separation = Separation::new(problem, method);
         let ln_g = separation.ln_g(m);
         let k = problem.variance();
         if k == 0.0 {
             return LiteralRate { ln_g, ln_h: f64::NEG_INFINITY, ln_rate: ln_g };
         }
-        let (a1, root_beta) = (1.0 - eta + eta * problem.lambda1(), 1.0 - eta + eta * problem.lambda2());
-        let beta = root_beta * root_beta;
-        let factor = match self.constants {
-            BoundConstants::Printed => 8.0,
-            BoundConstants::Proved => 16.0,
-        };
-        let (r_alpha, r_beta) = (factor * a1 * a1 + 4.0 * eta * eta * k, 2.0 * beta * beta);
-        let ln_p01 = (2.0 * norm_squared(2.0 * a1, beta) + 8.0 * eta * eta * self.worst_batch * k).ln();
-
-        // s_t = Σ_{l<t} r_{t−l−1}P_{0,1}ˡ by s_{t+1} = r_t + P_{0,1}s_t, and r by its recurrence: all terms positive.
-        let (mut ln_r_before, mut ln_r) = (f64::NEG_INFINITY, 0.0);
-        let mut ln_s = f64::NEG_INFINITY;
-        let mut ln_sum = f64::NEG_INFINITY;
-        for t in 1..m {
-            ln_s = ln_add(ln_r, ln_p01 + ln_s);
-            (ln_r_before, ln_r) = (ln_r, ln_add(r_alpha.ln() + ln_r, r_beta.ln() + ln_r_before));
-            ln_sum = ln_add(ln_sum, ln_q(4.0 * beta, beta, m - t - 1) + ln_s);
-        }
-        let ln_constants = (64.0 * (self.d - 1) as f64).ln() + k.ln() + 2.0 * problem.lambda1().ln();
-        let ln_h = 4.0 * eta.ln() + ln_constants + ln_sum - ln_p(4.0 * a1 * a1, beta, m);
+        let ln_h = Terms::new(self, method).ln_h(k);
         let deficit = separation.g_minus_one(m);
         let ln_rate =
             if deficit > -0.5 && ln_h < 0.0 { (deficit + ln_h.exp()).ln_1p() } else { ln_add(ln_g, ln_h) };
@@ -151,17 +204,15 @@ impl LiteralBound {
     }
 }
 
-/// ‖[x, −β; 1, 0]‖², the larger root of σ² − (x² + β² + 1)σ + β² = 0. The norm of the block matrix M is that of its block
-/// with the largest x = 2(1−η+ηλ₁).
-fn norm_squared(x: f64, beta: f64) -> f64 {
-    let sum = x * x + beta * beta + 1.0;
-    f64::midpoint(sum, ((sum - 2.0 * beta) * (sum + 2.0 * beta)).sqrt())
-}
-
-/// ln(eᵃ + eᵇ).
-fn ln_add(a: f64, b: f64) -> f64 {
-    let (low, high) = if a < b { (a, b) } else { (b, a) };
-    if low == f64::NEG_INFINITY { high } else { high + (low - high).exp().ln_1p() }
+fn check_step(method: Method) -> Result<(), Error> {
+    method.check()?;
+    match method {
+        Method::VrPca { eta } if eta > 1.0 => {
+            let advice = "the proof holds for steps in (0, 1]; scale the data so that such a step is of use, or use the model, which takes any";
+            Err(Error::parameter("eta", eta, advice))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The theorem: after s epochs Σ_{k≥2}E(u_kᵀw̃_s)²/E(u₁ᵀw̃_s)² ≤ ρˢ(1 − c)/c with c = (u₁ᵀw̃₀)² of the unit start
@@ -191,6 +242,7 @@ pub fn theorem_bound(rate: f64, epochs: u32, squared_cosine: f64) -> Result<f64,
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::theory::bound_terms::norm_squared;
     use crate::theory::{p, q, r};
 
     #[test]
@@ -219,22 +271,6 @@ mod tests {
     }
 
     #[test]
-    fn block_norm_is_the_largest_singular_value() {
-        // ‖[x, −β; 1, 0]‖ by its action on the unit circle.
-        for (x, beta) in [(2.0_f64, 0.5_f64), (0.1, 3.0), (4.0, 0.0)] {
-            let largest = (0..100_000)
-                .map(|i| {
-                    let (s, c) = (f64::from(i) * std::f64::consts::PI / 100_000.0).sin_cos();
-                    (x * c - beta * s).powi(2) + c * c
-                })
-                .fold(0.0, f64::max);
-            // The maximum over a grid of step π/10⁵ is low by at most ‖·‖²·(π/10⁵)².
-            let norm = norm_squared(x, beta);
-            assert!(largest <= norm * (1.0 + 1e-15) && largest >= norm * (1.0 - 1e-8), "{largest} {norm}");
-        }
-    }
-
-    #[test]
     fn long_epochs_give_a_finite_logarithm_and_no_step() {
         let problem = Problem::new(1.0, 0.9, 0.1, 10_000).unwrap();
         let bound = LiteralBound::new(problem, 10, 2.0).unwrap();
@@ -244,6 +280,53 @@ mod tests {
         let exact = LiteralBound::new(Problem::new(1.0, 0.9, 0.0, 50).unwrap(), 10, 2.0).unwrap();
         let best = exact.best_step_size().unwrap();
         assert_eq!((best.eta, best.rate.ln_h), (1.0, f64::NEG_INFINITY));
+    }
+
+    #[test]
+    fn steps_up_to_the_largest_contract_and_the_next_does_not() {
+        for (l1, l2, k, m, d, c) in [
+            (1.0, 0.5, 0.1, 5, 3, 4.0),
+            (2.5, 2.4, 1e-6, 12, 10, 2.0),
+            (0.3, 0.1, 5.0, 3, 5, 9.0),
+            (1.0, 0.9, 1e-9, 2, 3, 1.0),
+        ] {
+            let bound = LiteralBound::new(Problem::new(l1, l2, k, m).unwrap(), d, c).unwrap();
+            let (best, largest) = (bound.best_step_size().unwrap(), bound.largest_step_size().unwrap());
+            assert!(best.eta <= largest && largest <= 1.0);
+            // Lemma 3: ρ(1, 0) ≤ ρ(η, K) < 1 on all of (0, η̄].
+            let lowest =
+                LiteralBound::new(Problem::new(l1, l2, 0.0, m).unwrap(), d, c).unwrap().rate(1.0).unwrap();
+            for share in (0..400).map(|i| (-0.1 * f64::from(i)).exp()) {
+                let ln_rate = bound.rate(share * largest).unwrap().ln_rate;
+                assert!(ln_rate < 0.0 && ln_rate >= lowest.ln_rate, "{share:e} of {largest:e}: {ln_rate:e}");
+            }
+            if largest < 1.0 {
+                assert!(bound.rate(largest * (1.0 + 1e-9)).unwrap().ln_rate >= 0.0, "{largest}");
+            }
+            // The remark: ρ falls up to η₂, so that [η₁, η₂] has the rate of η₁.
+            let rates: Vec<f64> = (0..100)
+                .map(|i| bound.rate(best.eta * (-0.1 * f64::from(i)).exp()).unwrap().ln_rate)
+                .collect();
+            assert!(rates.is_sorted_by(|small, large| small < large), "{rates:?}");
+            if best.eta < 0.9 {
+                assert!(bound.rate(1.1 * best.eta).unwrap().ln_rate > best.rate.ln_rate);
+            }
+        }
+        let exact = LiteralBound::new(Problem::new(1.0, 0.9, 0.0, 50).unwrap(), 10, 2.0).unwrap();
+        assert_eq!(exact.largest_step_size(), Some(1.0));
+        let long = LiteralBound::new(Problem::new(1.0, 0.9, 0.1, 10_000).unwrap(), 10, 2.0).unwrap();
+        assert_eq!(long.largest_step_size(), None);
+    }
+
+    #[test]
+    fn the_proof_for_vr_pca_needs_a_step_of_at_most_one() {
+        let bound = LiteralBound::new(Problem::new(1.0, 0.5, 0.1, 5).unwrap(), 3, 2.0).unwrap();
+        assert!(bound.rate_of(Method::VrPca { eta: 1.0 }).is_ok());
+        let text = bound.rate_of(Method::VrPca { eta: 1.5 }).unwrap_err().to_string();
+        assert!(text.starts_with("eta = 1.5: the proof holds for steps in (0, 1]"), "{text}");
+        assert!(bound.polynomial(Method::VrPca { eta: 0.0 }).is_err());
+        // VR Power+M is VR HB Power with a full step.
+        assert_eq!(bound.rate_of(Method::VrPowerM).unwrap(), bound.rate(1.0).unwrap());
     }
 
     #[test]

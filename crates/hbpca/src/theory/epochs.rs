@@ -8,10 +8,10 @@ use crate::matrix::random_direction;
 use crate::{ColumnStatistics, Dense, Matrix, Preprocessing, Replacement, Sampler};
 
 /// Rows, and the eigenpairs of their C in descending order.
-struct Data {
-    rows: Vec<Vec<f64>>,
-    lambda: Vec<f64>,
-    u: Vec<Vec<f64>>,
+pub(super) struct Data {
+    pub(super) rows: Vec<Vec<f64>>,
+    pub(super) lambda: Vec<f64>,
+    pub(super) u: Vec<Vec<f64>>,
 }
 
 impl Data {
@@ -25,7 +25,7 @@ impl Data {
     }
 
     /// Random rows whose standard deviations fall from one column to the next.
-    fn random(seed: u64, n: usize, d: usize, ratio: f64) -> Self {
+    pub(super) fn random(seed: u64, n: usize, d: usize, ratio: f64) -> Self {
         let x = random_direction(seed, n * d);
         let scaled = |row: &[f64]| row.iter().enumerate().map(|(j, x)| x * ratio.powf(j as f64)).collect();
         Self::new(x.chunks_exact(d).map(scaled).collect())
@@ -35,14 +35,14 @@ impl Data {
         Dense::new(self.rows.concat(), self.rows.len(), self.rows[0].len()).unwrap().into()
     }
 
-    fn variance(&self, batch: usize, replacement: Replacement) -> f64 {
+    pub(super) fn variance(&self, batch: usize, replacement: Replacement) -> f64 {
         let x = self.matrix();
         let map = Preprocessing::NONE.row_map(&ColumnStatistics::new(&x).unwrap());
         GradientVariance::measure(&x, &map, 1e-6, 0).unwrap().of_batch(batch, replacement).unwrap()
     }
 
     /// C_S v.
-    fn image(&self, batch: impl ExactSizeIterator<Item = usize>, v: &[f64]) -> Vec<f64> {
+    pub(super) fn image(&self, batch: impl ExactSizeIterator<Item = usize>, v: &[f64]) -> Vec<f64> {
         let (mut out, count) = (vec![0.0; v.len()], batch.len() as f64);
         for l in batch {
             let along = dot(&self.rows[l], v) / count;
@@ -51,20 +51,31 @@ impl Data {
         out
     }
 
-    fn full_image(&self, v: &[f64]) -> Vec<f64> {
+    pub(super) fn full_image(&self, v: &[f64]) -> Vec<f64> {
         self.image(0..self.rows.len(), v)
     }
 
     /// E[xᵀM_kx | x] = E(u_kᵀ(C_S − C)x)² for one row drawn at random: the variance of (u_kᵀa)(aᵀx).
-    fn noise(&self, k: usize, x: &[f64]) -> f64 {
+    pub(super) fn noise(&self, k: usize, x: &[f64]) -> f64 {
         let (u, n) = (&self.u[k], self.rows.len() as f64);
         let values: Vec<f64> = self.rows.iter().map(|a| dot(u, a) * dot(a, x)).collect();
         let mean = values.iter().sum::<f64>() / n;
         values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n
     }
 
-    /// w₀ … w_m of one epoch of Algorithm 1 (or of VR-PCA), without scaling.
-    fn epoch(
+    /// max ‖aaᵀ − C‖² over the rows.
+    pub(super) fn worst_row(&self) -> f64 {
+        let (n, d) = (self.rows.len(), self.rows[0].len());
+        let deviation = |l: usize| {
+            let c = |i: usize, j: usize| self.rows.iter().map(|a| a[i] * a[j]).sum::<f64>() / n as f64;
+            let c = Mat::from_fn(d, d, |i, j| self.rows[l][i] * self.rows[l][j] - c(i, j));
+            c.singular_values().unwrap()[0].powi(2)
+        };
+        (0..n).map(deviation).fold(0.0, f64::max)
+    }
+
+    /// w₀ … w_m of one epoch of Algorithm 1 (or of VR-PCA in its projected form), without scaling.
+    pub(super) fn epoch(
         &self,
         method: Method,
         w0: &[f64],
@@ -95,7 +106,7 @@ impl Data {
     }
 }
 
-fn without(w: &[f64], w0: &[f64]) -> Vec<f64> {
+pub(super) fn without(w: &[f64], w0: &[f64]) -> Vec<f64> {
     let along = dot(w, w0) / dot(w0, w0);
     w.iter().zip(w0).map(|(w, v)| w - along * v).collect()
 }
@@ -126,7 +137,7 @@ impl Lemma1 {
 }
 
 /// Calls `visit` with every sequence of m − 1 single-row batches.
-fn for_every_sequence(n: usize, m: usize, mut visit: impl FnMut(&[usize])) {
+pub(super) fn for_every_sequence(n: usize, m: usize, mut visit: impl FnMut(&[usize])) {
     for code in 0..n.pow(m as u32 - 1) {
         let rows: Vec<usize> = (0..m - 1).map(|i| code / n.pow(i as u32) % n).collect();
         visit(&rows);
@@ -184,16 +195,7 @@ fn literal_bound_holds_over_all_sequences_of_batches() {
     let data = Data::random(31, n, d, 0.6);
     let k = data.variance(1, Replacement::With);
     let problem = Problem::new(data.lambda[0], data.lambda[1], k, m).unwrap();
-    let worst = (0..n)
-        .map(|l| {
-            let c = Mat::from_fn(d, d, |i, j| {
-                data.rows[l][i] * data.rows[l][j]
-                    - data.rows.iter().map(|a| a[i] * a[j]).sum::<f64>() / n as f64
-            });
-            c.singular_values().unwrap()[0].powi(2)
-        })
-        .fold(0.0, f64::max);
-    let bound = LiteralBound::new(problem, d, worst / k).unwrap();
+    let bound = LiteralBound::new(problem, d, data.worst_row() / k).unwrap();
     let best = bound.best_step_size().unwrap();
     assert!(bound.with_constants(BoundConstants::Printed).rate(best.eta).unwrap().ln_h < best.rate.ln_h);
     for eta in [best.eta, 0.1 * best.eta, 0.7, 1.0] {

@@ -73,6 +73,24 @@ proptest! {
     }
 
     #[test]
+    fn trace_lemma_bounds_a_form_by_the_norm_of_its_matrix(seed in 0_u64..1000, d in 2_usize..7, rank in 1_usize..8) {
+        // wᵀPMPw ≤ ‖M‖‖Pw‖² for symmetric P and M, indefinite ones included.
+        let (up, down) = (semi_definite(seed, d, rank), semi_definite(seed + 3000, d, 2));
+        let m = &up - &down;
+        let p = semi_definite(seed + 1000, d, rank) - semi_definite(seed + 2000, d, 1);
+        let projected = times(&p, &unit(seed + 4000, d));
+        let form = dot(&projected, &times(&m, &projected));
+        let norm = m.singular_values().unwrap()[0];
+        let square = dot(&projected, &projected);
+        prop_assert!(form <= norm * square * (1.0 + 64.0 * EPS * d as f64));
+        // With equality where Pw is the leading eigenvector of a semi-definite M.
+        let eigen = up.self_adjoint_eigen(Side::Lower).unwrap();
+        let leading: Vec<f64> = (0..d).map(|i| eigen.U()[(i, d - 1)]).collect();
+        let form = dot(&leading, &times(&up, &leading));
+        prop_assert!((form - eigen.S()[d - 1]).abs() <= 64.0 * EPS * d as f64 * eigen.S()[d - 1]);
+    }
+
+    #[test]
     fn commutator_with_a_projection_has_the_norm_of_the_lemma(seed in 0_u64..1000, d in 2_usize..7, rank in 1_usize..8) {
         let (c, w) = (semi_definite(seed, d, rank), unit(seed + 5000, d));
         let projection = Mat::from_fn(d, d, |i, j| f64::from(u8::from(i == j)) - w[i] * w[j]);

@@ -156,6 +156,18 @@ mod tests {
     }
 
     #[test]
+    fn the_rate_depends_on_the_gap_relative_to_the_first_eigenvalue() {
+        // C → cC leaves every direction of Power+M as it is, and multiplies Δ by c.
+        for c in [1e-3, 7.0] {
+            let [one, other] = [1.0, c].map(|c| {
+                let problem = Problem::new(c, 0.9 * c, 0.0, 20).unwrap();
+                problem.ln_g(Method::VrPowerM).unwrap()
+            });
+            assert!((one / other - 1.0).abs() < 1e-12, "{one} {other}");
+        }
+    }
+
+    #[test]
     fn slope_at_zero_is_minus_two_m_squared_times_the_gap() {
         for (lambda1, lambda2, m) in [(1.0, 0.9, 10), (2.5, 2.0, 30), (5.0, 0.0, 3)] {
             let problem = Problem::new(lambda1, lambda2, 0.0, m).unwrap();

@@ -95,6 +95,22 @@ pub fn r(alpha: f64, beta: f64, t: usize) -> f64 {
     ln_r(alpha, beta, t).exp()
 }
 
+/// Q(t) = (q_t(4β, β) − q_t(α, β))/βᵗ for 0 ≤ α < 4β, by which the paper proves q_t(α, β) ≤ q_t(4β, β): it is not negative.
+///
+/// ```
+/// use hbpca::theory::q_deficit;
+/// let (alpha, beta) = (1.0, 2.0);
+/// assert!((q_deficit(alpha, beta, 1) - (4.0 * beta - alpha) / beta).abs() < 1e-13);
+/// ```
+pub fn q_deficit(alpha: f64, beta: f64, t: usize) -> f64 {
+    let next = (t + 1) as f64;
+    match Angle::new(alpha, beta) {
+        Angle::Circular(phi) => next * next - ((next * phi).sin() / phi.sin()).powi(2),
+        Angle::None => 0.0,
+        Angle::Hyperbolic { .. } => (next * next) - (ln_q(alpha, beta, t) - t as f64 * beta.ln()).exp(),
+    }
+}
+
 /// p_t(α, β) by its recurrence, as the paper defines it.
 ///
 /// Its rounding grows like t² near α = 4β, where the three characteristic roots meet: use [`p`] for large t.
@@ -301,6 +317,36 @@ mod tests {
             let alpha = 4.0 * beta * (1.0 + excess);
             prop_assert!(ln_p(alpha, beta, t) > ln_p(4.0 * beta, beta, t));
             prop_assert!(ln_q(alpha, beta, t) > ln_q(4.0 * beta, beta, t));
+        }
+    }
+
+    #[test]
+    fn q_falls_short_by_the_values_of_the_paper_and_its_second_difference() {
+        for (alpha, beta) in [(0.0, 1.0), (0.3, 0.5), (3.9, 1.0), (1.0, 2.0), (7.5, 2.0)] {
+            let gap = 4.0 * beta - alpha;
+            let printed = [
+                0.0,
+                gap / beta,
+                gap * (2.0 * beta + alpha) / (beta * beta),
+                (alpha * alpha + 4.0 * beta * beta) * gap / f64::powi(beta, 3),
+            ];
+            for (t, want) in printed.into_iter().enumerate() {
+                // (t + 1)² less a number of that size.
+                assert!((q_deficit(alpha, beta, t) - want).abs() < 256.0 * EPS, "Q({t}) at {alpha}, {beta}");
+            }
+            // cos θ = (α − 2β)/2β; cos φ = 1 − α/2β and sin φ = −sin θ, so that φ = θ + π.
+            let theta = ((alpha - 2.0 * beta) / (2.0 * beta)).acos();
+            for t in 2..200 {
+                let q = |t: usize| q_deficit(alpha, beta, t);
+                let second = q(t + 2) - 2.0 * q(t) + q(t - 2);
+                let phase = theta + std::f64::consts::PI + t as f64 * theta;
+                let size = 8.0 * ((t + 3) as f64).powi(2) / (gap / (4.0 * beta));
+                assert!(
+                    (second - 8.0 - 2.0 * alpha / beta * phase.cos()).abs() < 64.0 * EPS * size,
+                    "t = {t}"
+                );
+                assert!(q(t + 2) - q(t) >= -64.0 * EPS * size && q(t) >= -EPS * size);
+            }
         }
     }
 

@@ -53,25 +53,11 @@ impl GradientVariance {
     /// # Errors
     /// For a tolerance outside (0, 1), and when the data cannot be read.
     pub fn measure(matrix: &Matrix<'_>, map: &RowMap, relative_tol: f64, seed: u64) -> Result<Self, Error> {
-        if !(relative_tol > 0.0 && relative_tol < 1.0) {
-            let advice = "must lie in (0, 1); 0.01 is ample, the best step size changes by less";
-            return Err(Error::parameter("relative_tol", relative_tol, advice));
-        }
-        let covariance = Covariance::with_map(matrix, map.clone());
-        let squares = covariance.squared_row_norms();
+        Self::check_tolerance(relative_tol)?;
         let n = matrix.n_rows();
-        let largest = squares.iter().copied().fold(0.0, f64::max);
-        if largest == 0.0 {
+        let squares = Covariance::with_map(matrix, map.clone()).squared_row_norms();
+        let Some(mut operator) = Deviation::new(matrix, map, &squares)? else {
             return Ok(Self { n, norm: 0.0, residual: 0.0, passes: 1 });
-        }
-        let mut operator = Deviation {
-            mean_square: squares.iter().sum::<f64>() / n as f64,
-            // ‖fl(Tv) − Tv‖ for a unit v: row sums weighted by at most max‖a‖², and two products with C.
-            rounding: (largest + 2.0 * covariance.total_variance()) * covariance.rounding().of_image(),
-            weighted: Covariance::with_map_and_weights(matrix, map.clone(), &squares)?,
-            covariance,
-            once: Block::zeros(matrix.n_cols(), 1),
-            twice: Block::zeros(matrix.n_cols(), 1),
         };
         let (norm, residual, steps) = largest_eigenvalue(&mut operator, relative_tol, seed)?;
         Ok(Self { n, norm, residual, passes: 1 + 3 * steps })
@@ -103,6 +89,19 @@ impl GradientVariance {
         self.norm
     }
 
+    pub(super) fn check_tolerance(relative_tol: f64) -> Result<(), Error> {
+        if relative_tol > 0.0 && relative_tol < 1.0 {
+            return Ok(());
+        }
+        let advice = "must lie in (0, 1); 0.01 is ample, the best step size changes by less";
+        Err(Error::parameter("relative_tol", relative_tol, advice))
+    }
+
+    /// ‖T‖ that was found otherwise.
+    pub(super) fn of_norm(n: usize, norm: f64, residual: f64, passes: usize) -> Self {
+        Self { n, norm, residual, passes }
+    }
+
     /// Residual of the eigenpair behind [`of_one_row`](Self::of_one_row): an eigenvalue of T lies within this distance.
     pub fn residual(&self) -> f64 {
         self.residual
@@ -115,7 +114,7 @@ impl GradientVariance {
 }
 
 /// T = (1/n)Σ‖a‖²aaᵀ − C².
-struct Deviation<'m> {
+pub(super) struct Deviation<'m> {
     covariance: Covariance<'m>,
     /// Row weights ‖a‖² divided by their mean, which `mean_square` puts back.
     weighted: Covariance<'m>,
@@ -125,10 +124,29 @@ struct Deviation<'m> {
     twice: Block,
 }
 
-impl Deviation<'_> {
-    /// Tv: three passes.
-    fn apply(&mut self, v: &Block) -> Result<Vec<f64>, Error> {
+impl<'m> Deviation<'m> {
+    /// With ‖a‖² of every row, or what stands for it; nothing where all are 0.
+    pub(super) fn new(matrix: &'m Matrix<'_>, map: &RowMap, squares: &[f64]) -> Result<Option<Self>, Error> {
+        let largest = squares.iter().copied().fold(0.0, f64::max);
+        if largest == 0.0 {
+            return Ok(None);
+        }
+        let covariance = Covariance::with_map(matrix, map.clone());
+        Ok(Some(Self {
+            mean_square: squares.iter().sum::<f64>() / matrix.n_rows() as f64,
+            // ‖fl(Tv) − Tv‖ for a unit v: row sums weighted by at most max‖a‖², and two products with C.
+            rounding: (largest + 2.0 * covariance.total_variance()) * covariance.rounding().of_image(),
+            weighted: Covariance::with_map_and_weights(matrix, map.clone(), squares)?,
+            covariance,
+            once: Block::zeros(matrix.n_cols(), 1),
+            twice: Block::zeros(matrix.n_cols(), 1),
+        }))
+    }
+
+    /// (1/n)Σ s aaᵀv − C P Cv with P applied by `between`; three passes.
+    pub(super) fn apply_with(&mut self, v: &Block, between: impl Fn(&mut Block)) -> Result<Vec<f64>, Error> {
         self.covariance.apply(v, &mut self.once)?;
+        between(&mut self.once);
         self.covariance.apply(&self.once, &mut self.twice)?;
         self.weighted.apply(v, &mut self.once)?;
         let terms = self.once.values().iter().zip(self.twice.values());
@@ -136,13 +154,40 @@ impl Deviation<'_> {
     }
 }
 
+/// A positive semi-definite operator whose norm is wanted.
+pub(super) trait SemiDefinite {
+    /// d.
+    fn dim(&self) -> usize;
+
+    /// A bound on the rounding of an image of a unit vector.
+    fn rounding(&self) -> f64;
+
+    /// Its image of a vector.
+    fn apply(&mut self, v: &Block) -> Result<Vec<f64>, Error>;
+}
+
+impl SemiDefinite for Deviation<'_> {
+    fn dim(&self) -> usize {
+        self.once.d()
+    }
+
+    fn rounding(&self) -> f64 {
+        self.rounding
+    }
+
+    /// Tv: three passes.
+    fn apply(&mut self, v: &Block) -> Result<Vec<f64>, Error> {
+        self.apply_with(v, |_| ())
+    }
+}
+
 /// The largest eigenvalue of T, its residual and the steps taken: Lanczos with full reorthogonalisation.
-fn largest_eigenvalue(
-    t: &mut Deviation<'_>,
+pub(super) fn largest_eigenvalue(
+    t: &mut dyn SemiDefinite,
     relative_tol: f64,
     seed: u64,
 ) -> Result<(f64, f64, usize), Error> {
-    let d = t.covariance.dim();
+    let d = t.dim();
     let enough = 1.0 + (d as f64).ln() * (2.575 / relative_tol).sqrt();
     let most_steps = d.min(enough.ceil() as usize);
     let mut basis: Vec<Block> = Vec::new();
@@ -167,9 +212,9 @@ fn largest_eigenvalue(
         let length = norm(&next);
         let (theta, last) = largest_ritz_pair(&diagonal, &off_diagonal)?;
         // ‖Ty − θy‖ = (length of the new direction)·|last coordinate of y|.
-        let residual = length * last.abs() + t.rounding;
+        let residual = length * last.abs() + t.rounding();
         let steps = basis.len();
-        if residual <= (relative_tol * theta).max(2.0 * t.rounding) || steps == most_steps {
+        if residual <= (relative_tol * theta).max(2.0 * t.rounding()) || steps == most_steps {
             return Ok((theta.max(0.0), residual, steps));
         }
         off_diagonal.push(length);

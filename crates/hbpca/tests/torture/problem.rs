@@ -1,6 +1,6 @@
 //! Problems that are hard on purpose, as systematic products of what makes them hard.
 
-use hbpca::{Centering, Matrix, Preprocessing};
+use hbpca::{Block, Centering, Matrix, Preprocessing};
 
 use crate::common::{Xorshift, csr, csr_f32, dense, dense_f32, entries, with_leading_spectrum};
 
@@ -33,7 +33,7 @@ impl Storage {
     }
 }
 
-const PREPARATIONS: [Preprocessing; 3] =
+pub const PREPARATIONS: [Preprocessing; 3] =
     [Preprocessing::NONE, Preprocessing::CENTER, Preprocessing::STANDARDIZE];
 
 /// Data, what is asked of it, and how it is stored.
@@ -47,10 +47,13 @@ pub struct Problem {
     pub preprocessing: Preprocessing,
     pub weights: Option<Vec<f64>>,
     pub tol: f64,
+    pub seed: u64,
+    /// What the run begins with.
+    pub start: Option<Block>,
 }
 
 impl Problem {
-    fn new(
+    pub fn new(
         what: &str,
         values: &[f64],
         d: usize,
@@ -67,7 +70,7 @@ impl Problem {
             _ => "standardised",
         };
         let label = format!("{what}, {n}×{d}, k = {k}, {storage:?}, {kind}");
-        Self { label, matrix, values, d, k, preprocessing, weights: None, tol: 1e-6 }
+        Self { label, matrix, values, d, k, preprocessing, weights: None, tol: 1e-6, seed: 0, start: None }
     }
 
     pub fn n(&self) -> usize {

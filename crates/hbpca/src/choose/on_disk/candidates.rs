@@ -55,7 +55,11 @@ impl FitConfig {
             }
         }
         if all.is_empty() {
-            let needs = facts.needs(12 * facts.vector(), 3 * facts.vector());
+            let needs = match self.solver {
+                SolverKind::CoordinatePower => facts.covariance(1),
+                SolverKind::LazySvd => facts.lazy_svd(k),
+                _ => facts.needs(12 * facts.vector(), 3 * facts.vector()),
+            };
             let passes = self.limits.max_passes.min(50.0);
             all.push(Candidate { solver: self.solver, block: 1, kept: 0, needs, passes, pool: false });
         }

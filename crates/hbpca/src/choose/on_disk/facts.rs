@@ -49,6 +49,12 @@ impl Facts {
         }
     }
 
+    /// Deflation: vectors, images, Ritz vectors and their images of k components, and what a look puts beside each other.
+    pub(in crate::choose) fn lazy_svd(&self, k: usize) -> Needs {
+        let k = k.min(self.d) as u64;
+        self.needs(self.vector() * (10 * k + 12), self.vector() * 3 * k)
+    }
+
     pub(in crate::choose) fn anchored(&self, k: usize, block: usize, anchors: usize) -> Needs {
         let p = block.min(self.d) + k.min(self.d);
         let kept = anchors.min(self.d) + p;
@@ -61,7 +67,7 @@ impl Facts {
         self.needs(self.vector() * vectors as u64, self.vector() * 3 * p as u64)
     }
 
-    pub(super) fn covariance(&self, k: usize) -> Needs {
+    pub(in crate::choose) fn covariance(&self, k: usize) -> Needs {
         let square = self.vector().saturating_mul(self.d as u64);
         // C and, for the pairs, a copy of it, its factor, or all that a full decomposition keeps.
         let decomposed = if solves_partially(self.d, k) { 3 } else { 5 };
