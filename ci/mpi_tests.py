@@ -104,6 +104,25 @@ def answers(files: dict[str, list[str]], folder: Path) -> None:
     assert run(2, "info", model[0]).stdout == run(0, "info", model[0]).stdout
 
 
+def scores(folder: Path) -> None:
+    """Parts in, parts out: those that one process writes, whoever writes them."""
+    global checks
+    model = folder / "parts.safetensors"
+    run(0, "fit", folder / "part-*.npy", "-k", 3, "-o", model, "-q")
+    run(0, "transform", model, folder / "part-*.npy", "-o", f"{folder}/alone/")
+    for ranks in (2, 3):
+        out = folder / f"scores-{ranks}"
+        out.mkdir()
+        said = run(ranks, "transform", model, folder / "part-*.npy", "-o", out, "--json").stdout
+        assert json.loads(said)["n"] == 3001, said
+        for part in range(12):
+            alone, ranked = ((place / f"part-{part}.npy").read_bytes() for place in (folder / "alone", out))
+            assert alone == ranked, part
+        checks += 1
+    np.save(folder / "part-7.npy", np.zeros((3, 4)))
+    fails(2, "transform", model, folder / "part-*.npy", "-o", folder / "scores-2", code=3, words=["rank 1", "part-7.npy"])
+
+
 def load(path: Path) -> dict[str, bytes]:
     """The tensors of a model but for the history, which holds seconds."""
     blob = path.read_bytes()
@@ -181,6 +200,7 @@ def main() -> None:
         answers(files, folder)
         resumed(folder)
         failures(folder)
+        scores(folder)
         killed(folder)
         if PACKAGE == "mpich" and (standard := next(LIBRARY.glob("libmpi_abi.so*"), None)):
             ENVIRONMENT["HBPCA_LIBMPI"] = str(standard)

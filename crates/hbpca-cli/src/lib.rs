@@ -84,6 +84,9 @@ fn alone_or_with_ranks(command: args::Command) -> u8 {
     let Some(ranks) = ranks else { return ended(&commands::run(command)) as u8 };
     let result = match command {
         Command::Fit(args) => commands::fit_on_ranks(&args, &ranks),
+        Command::Transform(args) if commands::is_folder_of_scores(&args.output) => {
+            commands::transform_parts(&args, &ranks)
+        }
         command if ranks.rank() == 0 => commands::run(command),
         _ => Ok(Exit::Success), // waits in `part`
     };

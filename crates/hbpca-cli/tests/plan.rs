@@ -42,6 +42,8 @@ fn what_cannot_be_planned_is_refused() {
     for (flags, words) in [
         ("", "name the data, or give its --shape"),
         ("--shape 5", "give rows x columns"),
+        ("--shape 1e15x1e15", "1.0e30 numbers are more than any machine counts"),
+        ("--shape 10x10x101", "101 entries do not fit 10 x 10"),
         ("x.csv --shape 5x5", "not both"),
         ("x.csv -k 2 --latency soon", "`soon` is no time"),
         ("x.csv -k 0", "k = 0"),

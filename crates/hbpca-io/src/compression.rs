@@ -37,7 +37,7 @@ impl Compression {
     }
 
     /// The name without an extension of compression.
-    pub(crate) fn strip_extension(name: &str) -> &str {
+    pub fn strip_extension(name: &str) -> &str {
         match name.rsplit_once('.') {
             Some((stem, extension)) if Self::ALL.iter().any(|x| x.extension() == extension) => stem,
             _ => name,

@@ -48,7 +48,7 @@ impl Input {
     }
 
     /// The files, folders unfolded; nothing for a stream.
-    pub(crate) fn files(&self) -> Result<Option<Vec<PathBuf>>, ReadError> {
+    pub fn files(&self) -> Result<Option<Vec<PathBuf>>, ReadError> {
         let Source::Paths(paths) = &self.0 else { return Ok(None) };
         let parts = Self(Source::Paths(paths.clone())).into_parts()?;
         let path = |part| match part {

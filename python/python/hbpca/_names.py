@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import numpy as np
 
 _ROW = re.compile(r"^(row \d+)")
 _COLUMN = re.compile(r"column (\d+) \(counted from 0\)")
+
+
+class Named(NamedTuple):
+    """Something whose columns have these names, or none."""
+
+    feature_names_in_: list[str] | None
 
 
 @contextmanager
@@ -24,8 +31,8 @@ def columns_named(estimator):
         raise ValueError(_ROW.sub(r"\1 (counted from 0)", text)) from None
 
 
-def check_file_names(estimator, names) -> None:
-    """Refuse a file whose columns have other names, or another order, than those of the fit."""
+def check_file_names(estimator, names, given="the file") -> None:
+    """Refuse a file, or what else is given, whose columns have other names, or another order, than those of the fit."""
     known = getattr(estimator, "feature_names_in_", None)
     if known is None or names is None or list(known) == list(names):
         return
@@ -33,9 +40,9 @@ def check_file_names(estimator, names) -> None:
     missing = [name for name in known if name not in set(names)]
     said = "The feature names should match those that were passed during fit: "
     if other:
-        said += f"the file has {_some(other)}, which the fit had not"
+        said += f"{given} has {_some(other)}, which the fit had not"
     elif missing:
-        said += f"the file lacks {_some(missing)}"
+        said += f"{given} lacks {_some(missing)}"
     else:
         said += "they must be in the same order as they were in fit"
     raise ValueError(said)

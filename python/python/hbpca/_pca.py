@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,9 @@ from hbpca._compat import (
 from hbpca._files import read
 from hbpca._input import collected, file_of, is_bed, refuse_malformed, rows_of
 from hbpca._maps import Gaussian, Holes, Maps, exact
-from hbpca._names import check_file_names, columns_named, loadings
+from hbpca._names import Named, check_file_names, columns_named, loadings
 from hbpca._observers import FitTask, told_together
-from hbpca._partitions import ROUND_COST, engine_of, lazily_transformed, partitions_of
+from hbpca._partitions import ROUND_COST, Scores, engine_of, lazily_transformed, names_of, partitions_of
 from hbpca._progress import ProgressLine
 from hbpca._ranks import agreed, fit_on_ranks, refuse_other_names
 from hbpca._settings import Choices, Settings, wanted_components
@@ -332,20 +333,16 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
     def _fit_partitions(self, X, sample_weight):
         if sample_weight is not None:
             raise ValueError("sample_weight is not taken with rows of a cluster")
-        partitions = partitions_of(X).not_empty()
-        if partitions.n_rows == 0:
-            raise ValueError(
-                f"Found array with 0 sample(s) (shape=(0, {partitions.n_columns})) while a minimum of 1 is required"
-            )
         progress = ProgressLine(self.tol) if self.verbose else None
-        fitted = _hbpca.fit_partitions(
-            partitions,
-            (partitions.n_rows, partitions.n_columns),
-            ROUND_COST[engine_of(X)] if getattr(self, "round_cost", None) is None else self.round_cost,
-            self._settings(),
-            n_components=self._wanted(),
-            callback=told_together(progress, self.callback, None),
-        )
+        with closing(partitions_of(X)) as partitions, columns_named(Named(partitions.names)):
+            fitted = _hbpca.fit_partitions(
+                partitions,
+                (partitions.n_rows, partitions.n_columns),
+                ROUND_COST[engine_of(X)] if getattr(self, "round_cost", None) is None else self.round_cost,
+                self._settings(),
+                n_components=self._wanted(),
+                callback=told_together(progress, self.callback, None),
+            )
         vars(self).pop("feature_names_in_", None)
         vars(self).update(
             self._attributes(fitted, partitions.dtype if partitions.dtype == np.float32 else np.dtype(np.float64))
@@ -402,12 +399,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
         """Scores of the rows of X, which may be the name of a file or rows in chunks: (n_samples, n_components_), of X's own
         precision.
 
-        Rows of Dask have scores of Dask, computed when they are asked for.
+        Rows of Dask, Ray and Spark have scores of the same engine, computed when they are asked for.
         """
         check_is_fitted(self)
         if engine_of(X) is not None:
+            check_file_names(self, names_of(X), given="X")
             dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
-            return lazily_transformed(X, self.transform, self.n_components_, dtype)
+            return lazily_transformed(X, Scores(self._for_workers(), dtype), self.n_components_, dtype)
         if is_bed(X):
             return self._fitted.transform_genotypes(os.fspath(X), bool(self.whiten))
         source = source_of(X)
@@ -416,6 +414,14 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
         X = self._validated(X, reset=False)
         with columns_named(self):
             return _hbpca.transform(rows_of(X), self._maps(), self._holes())
+
+    def _for_workers(self):
+        """What workers need for scores: names are checked before, and callbacks and communicators stay here."""
+        copy = PCA(missing=self.missing, center=self.center, em_ridge=self.em_ridge, whiten=self.whiten)
+        fitted = {name: value for name, value in vars(self).items() if name.endswith("_") or name == "_fitted"}
+        vars(copy).update(fitted)
+        vars(copy).pop("feature_names_in_", None)
+        return copy
 
     def _transform_chunks(self, source):
         check_file_names(self, source.names)

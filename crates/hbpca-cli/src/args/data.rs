@@ -9,7 +9,7 @@ use hbpca_io::Format;
 use hbpca_lab::table_args::{READING, TableArgs};
 
 /// The data and how to read it.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct DataArgs {
     /// A file, several files or a folder as parts of one matrix, or - for standard input
     #[arg(value_name = "DATA", required = true)]
@@ -42,7 +42,7 @@ fn format_parser() -> impl TypedValueParser<Value = Format> {
 }
 
 /// Where the weights of the rows are.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct WeightArgs {
     /// Column that holds the weights of the rows and is left out: a row of weight 2 counts as two equal rows, one of weight 0 not at all
     #[arg(long, value_name = "NAME|INDEX", help_heading = READING, allow_negative_numbers = true)]
@@ -53,7 +53,7 @@ pub struct WeightArgs {
 }
 
 /// What becomes of missing values.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct MissingArgs {
     /// What becomes of missing values: empty fields and the likes of NA, nulls, NaN. They are refused (error), their rows are left out (drop-rows), or they are filled
     /// in with column means (mean) or by the components themselves (em)
@@ -77,7 +77,7 @@ pub(super) fn missing_parser() -> impl TypedValueParser<Value = Missing> {
 }
 
 /// How rows are prepared.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct PreparationArgs {
     /// Subtract the column means: principal components [default]
     #[arg(long, overrides_with = "no_center", help_heading = PREPARATION)]
@@ -106,7 +106,7 @@ pub enum ScaleArg {
 }
 
 /// `--output-format`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct OutputFormatArgs {
     /// Format of the output [default: by its extension]; needed for -o -
     #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
@@ -114,7 +114,7 @@ pub struct OutputFormatArgs {
 }
 
 /// `--whiten`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct WhitenArgs {
     /// Scores of variance 1
     #[arg(long)]
@@ -122,7 +122,7 @@ pub struct WhitenArgs {
 }
 
 /// `--threads`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct ThreadArgs {
     /// Threads to use; 0 for as many as the machine offers. Results do not depend on it
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -130,7 +130,7 @@ pub struct ThreadArgs {
 }
 
 /// `--json`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct JsonArgs {
     /// Print one JSON object
     #[arg(long)]
@@ -138,7 +138,7 @@ pub struct JsonArgs {
 }
 
 /// The arguments of the laboratory's commands, and `--json`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct WithJson<T: Args> {
     #[command(flatten)]
     pub args: T,
@@ -147,7 +147,7 @@ pub struct WithJson<T: Args> {
 }
 
 /// `-q` and `-v`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct VerbosityArgs {
     /// Say nothing but errors: no progress, no warnings, no table. Files and --json are written all the same
     #[arg(short, long, conflicts_with = "verbose")]

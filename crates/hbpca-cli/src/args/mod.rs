@@ -98,13 +98,14 @@ impl Command {
 }
 
 /// `hbpca transform`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct TransformArgs {
     /// Model file written by `hbpca fit -o`
     pub model: PathBuf,
     #[command(flatten)]
     pub data: DataArgs,
-    /// File for the scores, one row for each row of the data, or - for standard output; its extension decides the format
+    /// File for the scores, one row for each row of the data, or - for standard output; its extension decides the format. A folder, or a name that ends in /, gets
+    /// one file for each file of the data, with its name
     #[arg(short, long, value_name = "SCORES")]
     pub output: PathBuf,
     /// Columns of the data to write beside the scores, such as id,label: numbers or texts

@@ -7,7 +7,7 @@ use std::time::Instant;
 use hbpca::checkpoint::Checkpoints;
 use hbpca::{CancelToken, Dense, Error, Fit, FitConfig, Genotypes, Model};
 use hbpca_io::{
-    BedFile, Matched, ReadOptions, StoredModel, VariantNames, score_names, write_eigenvalues,
+    BedFile, Format, Matched, ReadOptions, StoredModel, VariantNames, score_names, write_eigenvalues,
     write_eigenvectors, write_variant_weights,
 };
 
@@ -15,6 +15,7 @@ use super::fit::{About, With};
 use crate::args::TransformArgs;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Running;
+use crate::output::json::TableObject;
 use crate::output::number;
 use crate::output::progress::Spinner;
 use crate::output::say::{self, Verbosity};
@@ -77,7 +78,7 @@ fn read(source: Source, verbosity: Verbosity) -> Result<BedFile, Failure> {
 }
 
 /// Scores of the samples of a `.bed`, whose variants are matched with those of the model.
-pub fn transform(args: &TransformArgs, model: &Model, source: Source) -> Result<Exit, Failure> {
+pub fn transform(args: &TransformArgs, model: &Model, source: Source) -> Result<TableObject, Failure> {
     let verbosity = Verbosity::from(&args.verbosity);
     let output = if ends_in(&args.output, "eigenvec") {
         if args.whiten.whiten {
@@ -94,6 +95,10 @@ pub fn transform(args: &TransformArgs, model: &Model, source: Source) -> Result<
     let genotypes = matched(&file, model, &name, verbosity)?;
     let refused = |error: Error| Failure::refused(&error, &name);
     let k = model.n_components();
+    let format = match &output {
+        Scores::Eigenvectors(_) => "eigenvec".to_owned(),
+        Scores::Table(output) => output.format().to_string(),
+    };
     match output {
         Scores::Eigenvectors(output) => {
             let vectors = model.sample_eigenvectors(&genotypes).map_err(refused)?;
@@ -105,7 +110,8 @@ pub fn transform(args: &TransformArgs, model: &Model, source: Source) -> Result<
             output.write(&scores.into(), score_names(k), None, Vec::new())?;
         }
     }
-    Ok(Exit::Success)
+    let (n, from) = (genotypes.n_rows(), Format::Bed.to_string());
+    Ok(TableObject { n, d: k, from, format, output: args.output.clone() })
 }
 
 /// Where scores go.

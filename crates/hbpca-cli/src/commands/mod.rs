@@ -17,8 +17,10 @@ mod report;
 mod sample;
 mod theory;
 mod transform;
+mod transform_parts;
 
 pub use fit::run_on_ranks as fit_on_ranks;
+pub use transform_parts::{is_folder as is_folder_of_scores, run as transform_parts};
 
 use crate::args::Command;
 use crate::exit::{Exit, Failure};

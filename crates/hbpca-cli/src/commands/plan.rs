@@ -120,10 +120,27 @@ fn parse_shape(text: &str) -> Result<Extent, Failure> {
     };
     let parts: Vec<usize> = text.split(['x', '×']).map(number).collect::<Option<_>>().ok_or_else(wrong)?;
     match parts[..] {
-        [n, d] => Ok(Extent { n, d, entries: None }),
-        [n, d, entries] => Ok(Extent { n, d, entries: Some(entries) }),
+        [n, d] => countable(text, n, d).map(|()| Extent { n, d, entries: None }),
+        [n, d, entries] if entries as u128 > n as u128 * d as u128 => Err(Failure::Usage(format!(
+            "--shape {text}: {entries} entries do not fit {n} x {d}; give at most rows x columns"
+        ))),
+        [n, d, entries] => countable(text, entries, 1).map(|()| Extent { n, d, entries: Some(entries) }),
         _ => Err(wrong()),
     }
+}
+
+/// Refuses numbers whose bytes no file system counts: a forecast of them would be one of something else.
+fn countable(text: &str, n: usize, d: usize) -> Result<(), Failure> {
+    const MOST: u128 = 1 << 60;
+    if n as u128 * d as u128 <= MOST {
+        return Ok(());
+    }
+    let numbers = n as f64 * d as f64;
+    Err(Failure::Usage(format!(
+        "--shape {text}: {numbers:.1e} numbers are more than any machine counts (at most {:.1e}); give the entries where it is \
+         sparse, such as 1e8x1e6x1e10",
+        MOST as f64
+    )))
 }
 
 fn report(name: &str, Extent { n, d, entries }: Extent, args: &PlanArgs, rows: &[Row]) -> String {
@@ -172,7 +189,11 @@ mod tests {
         let shape = |text: &str| parse_shape(text).map(|x| (x.n, x.d, x.entries)).ok();
         assert_eq!(shape("1e9x1000"), Some((1_000_000_000, 1000, None)));
         assert_eq!(shape("100 × 20 × 300"), Some((100, 20, Some(300))));
-        for wrong in ["", "5", "0x3", "1.5x2", "axb", "1x2x3x4", "1e99x1"] {
+        assert_eq!(
+            shape("1e15x1e15x1e12"),
+            Some((1_000_000_000_000_000, 1_000_000_000_000_000, Some(1_000_000_000_000)))
+        );
+        for wrong in ["", "5", "0x3", "1.5x2", "axb", "1x2x3x4", "1e99x1", "1e15x1e15", "10x10x101"] {
             assert_eq!(shape(wrong), None, "{wrong}");
         }
     }

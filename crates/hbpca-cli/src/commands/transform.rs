@@ -1,9 +1,10 @@
 //! `hbpca transform`: scores of data under a model.
 
 use hbpca::Dense;
+use hbpca::operator::SingleRank;
 use hbpca_io::score_names;
 
-use super::genotypes;
+use super::{genotypes, transform_parts};
 use crate::args::TransformArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::json::{self, TableObject};
@@ -12,7 +13,19 @@ use crate::plan::{self, Files, Source, TableOutput};
 
 /// Runs `hbpca transform`.
 pub fn run(args: &TransformArgs) -> Result<Exit, Failure> {
+    if transform_parts::is_folder(&args.output) {
+        return transform_parts::run(args, &SingleRank);
+    }
     plan::use_threads(&args.threads, (&args.verbosity).into())?;
+    let written = scores(args)?;
+    if args.json.json {
+        json::print(&written)?;
+    }
+    Ok(Exit::Success)
+}
+
+/// Writes the scores of all data to one file.
+pub fn scores(args: &TransformArgs) -> Result<TableObject, Failure> {
     let read = Files::default().reads("the model", [&args.model]).reads("data", &args.data.data);
     read.writes("--output", [&args.output]).check()?;
     plan::refuse_two_on_standard_output(&args.output, args.json.json)?;
@@ -51,8 +64,5 @@ pub fn run(args: &TransformArgs) -> Result<Exit, Failure> {
         output: args.output.clone(),
     };
     output.write(&scores.into(), score_names(k), loaded.data.labels, loaded.data.kept)?;
-    if args.json.json {
-        json::print(&object)?;
-    }
-    Ok(Exit::Success)
+    Ok(object)
 }

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::LabError;
 
-/// A solver in a race, written `solver`, `solver:oracle`, `solver:adaptive` or `solver:dynamic`, with `:bounded` behind it for steps of at most 1 and `:fixed` for a fixed one.
+/// A solver in a race, written `solver`, `solver:oracle`, `solver:adaptive` or `solver:dynamic`, with `:bounded` behind it for steps of at most 1 and `:fixed` for a
+/// fixed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Contender {
     /// The solver.
@@ -118,6 +119,11 @@ impl Contender {
     /// Whether λ₂ enters.
     pub fn has_momentum(self) -> bool {
         self.solver.has_momentum()
+    }
+
+    /// Whether it can race on data of so many columns: C itself of more would take longer to form than all other races.
+    pub fn suits(self, columns: usize) -> bool {
+        self.solver != SolverKind::CoordinatePower || columns <= 2048
     }
 
     /// Whether |S| and m enter; the anchored solver chooses its own.

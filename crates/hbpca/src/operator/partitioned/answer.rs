@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! head          columns, partitions, sparse, entries, single, bound (ρ, M, fixed)
-//! partitions    rows and hash of each; zeros where it is another answer's
+//! partitions    answers (one), rows and hash of each; zeros where it is another answer's
 //! values        sums, or a pivot with the statistics relative to it
 //! ```
 //!
@@ -15,6 +15,8 @@ use crate::matrix::{Matrix, hash_of_bits};
 use crate::rounding::RoundingBound;
 
 const HEAD: usize = 9;
+/// Numbers that are told of each partition.
+pub(super) const TOLD: usize = 4;
 const SURVEYS: f64 = 0.0;
 const SUMS: f64 = 1.0;
 
@@ -33,10 +35,10 @@ impl Answer {
         let single = matches!(matrix, Matrix::DenseF32(_) | Matrix::CsrF32(_));
         let (d, entries) = (matrix.n_cols() as f64, matrix.nnz() as f64);
         let head = [SURVEYS, d, count as f64, flag(matrix.is_sparse()), entries, flag(single), 0.0, 0.0, 0.0];
-        let mut partitions = vec![0.0; 3 * count];
+        let mut partitions = vec![0.0; TOLD * count];
         let hash = hash_of_bits(matrix);
-        let own = [matrix.n_rows() as f64, (hash >> 32) as f64, (hash & 0xffff_ffff) as f64];
-        partitions[3 * index..][..3].copy_from_slice(&own);
+        let own = [1.0, matrix.n_rows() as f64, (hash >> 32) as f64, (hash & 0xffff_ffff) as f64];
+        partitions[TOLD * index..][..TOLD].copy_from_slice(&own);
         Self { head, partitions, values: Vec::new() }
     }
 
@@ -59,7 +61,7 @@ impl Answer {
     /// The inverse of [`encode`](Self::encode).
     pub fn decode(numbers: &[f64]) -> Result<Self, Error> {
         let count = numbers.get(2).map_or(0, |count| *count as usize);
-        let from = HEAD.saturating_add(count.saturating_mul(3));
+        let from = HEAD.saturating_add(count.saturating_mul(TOLD));
         let (Some(head), Some(partitions)) = (numbers.first_chunk(), numbers.get(HEAD..from)) else {
             return Err(Error::Communication("what a partition answered is no answer".into()));
         };
@@ -70,9 +72,18 @@ impl Answer {
         self.head[0] > SURVEYS
     }
 
-    /// Rows, and two halves of the hash, of every partition.
-    pub(super) fn partitions(&self) -> &[f64] {
-        &self.partitions
+    /// Rows, and two halves of the hash, of each of `count` partitions. Refuses one that did not answer, or more than once.
+    pub(super) fn partitions(&self, count: usize) -> Result<Vec<[f64; TOLD - 1]>, Error> {
+        if self.partitions.len() != TOLD * count {
+            return Err(Error::shape("partitions that answered", count, self.partitions.len() / TOLD));
+        }
+        let told = self.partitions.chunks_exact(TOLD).enumerate();
+        told.map(|(i, told)| match told[0] as usize {
+            1 => Ok([told[1], told[2], told[3]]),
+            0 => Err(Error::Communication(format!("partition {i} (counted from 0) did not answer"))),
+            n => Err(Error::Communication(format!("partition {i} (counted from 0) answered {n} times"))),
+        })
+        .collect()
     }
 
     pub(super) fn is_sparse(&self) -> bool {

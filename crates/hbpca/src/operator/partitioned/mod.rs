@@ -38,7 +38,7 @@ pub trait Partitions {
 pub(crate) struct Partitioned<'p> {
     partitions: &'p dyn Partitions,
     /// Rows and hash of every partition, as the first round found them.
-    seen: Vec<f64>,
+    seen: Vec<[f64; 3]>,
     statistics: ColumnStatistics,
     map: RowMap,
     sparse: bool,
@@ -59,10 +59,7 @@ impl<'p> Partitioned<'p> {
         }
         let answer = Answer::decode(&partitions.sum(&Task::Survey.encode())?)?;
         let (sparse, entries, single) = (answer.is_sparse(), answer.entries(), answer.has_single());
-        let (seen, statistics) = (answer.partitions().to_vec(), answer.into_statistics()?);
-        if seen.len() != 3 * partitions.count() {
-            return Err(Error::shape("partitions that answered", partitions.count(), seen.len() / 3));
-        }
+        let (seen, statistics) = (answer.partitions(partitions.count())?, answer.into_statistics()?);
         let map = preprocessing.row_map(&statistics);
         Ok(Self { partitions, seen, statistics, map, sparse, entries, single, precision })
     }
@@ -86,21 +83,17 @@ impl<'p> Partitioned<'p> {
 
     /// Rows of the largest partition.
     pub(crate) fn most_rows(&self) -> usize {
-        self.seen.chunks_exact(3).map(|partition| partition[0] as usize).max().unwrap_or(0)
+        self.seen.iter().map(|partition| partition[0] as usize).max().unwrap_or(0)
     }
 
     /// One round. Refuses answers of other rows than those of the first.
     fn ask(&self, task: &Task<'_>) -> Result<Answer, Error> {
         let answer = Answer::decode(&self.partitions.sum(&task.encode())?)?;
-        let now = answer.partitions();
-        if now.len() != self.seen.len() {
-            return Err(Error::shape("partitions that answered", self.seen.len() / 3, now.len() / 3));
-        }
-        let pairs = now.chunks_exact(3).zip(self.seen.chunks_exact(3));
-        match { pairs }.position(|(now, before)| now != before) {
+        let now = answer.partitions(self.seen.len())?;
+        match now.iter().zip(&self.seen).position(|(now, before)| now != before) {
             None => Ok(answer),
             Some(i) => {
-                let [before, now] = [&self.seen, now].map(|of| of[3 * i] as usize);
+                let [before, now] = [&self.seen, &now].map(|of| of[i][0] as usize);
                 Err(Error::Source(
                     format!(
                         "partition {i} (counted from 0) has other rows than in the first round ({now} rows now, {before} then); keep \
