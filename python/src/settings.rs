@@ -110,16 +110,17 @@ impl Settings<'_> {
         match (self.momentum.as_deref(), self.lambda2) {
             (None, None) => Ok(None),
             (Some("adaptive"), None) => Ok(Some(MomentumChoice::Adaptive)),
+            (Some("dynamic"), None) => Ok(Some(MomentumChoice::Dynamic)),
             (None | Some("oracle"), Some(lambda2)) => Ok(Some(MomentumChoice::Oracle(lambda2))),
             (Some("oracle"), None) => Err(Failure::value(
                 "momentum = \"oracle\": give the second eigenvalue as lambda2, or choose \"adaptive\"",
             )),
-            (Some("adaptive"), Some(lambda2)) => Err(Failure::value(format!(
-                "lambda2 = {lambda2}: momentum \"adaptive\" estimates it; choose \"oracle\", or leave lambda2 out"
+            (Some(name @ ("adaptive" | "dynamic")), Some(lambda2)) => Err(Failure::value(format!(
+                "lambda2 = {lambda2}: momentum \"{name}\" estimates it; choose \"oracle\", or leave lambda2 out"
             ))),
-            (Some(other), _) => {
-                Err(Failure::value(format!("momentum = {other:?}: choose \"adaptive\" or \"oracle\"")))
-            }
+            (Some(other), _) => Err(Failure::value(format!(
+                "momentum = {other:?}: choose \"adaptive\", \"dynamic\" or \"oracle\""
+            ))),
         }
     }
 }

@@ -64,6 +64,7 @@ fn wrong_usage_is_2() {
         ("fit x.csv --solver oja --epoch 1", "epoch = 1: an epoch has at least 2 steps"),
         ("fit x.csv --solver power-m --momentum oracle", "give --lambda2 X, or use --momentum adaptive"),
         ("fit x.csv --momentum adaptive --lambda2 1", "--lambda2 1 has no place in --momentum adaptive"),
+        ("fit x.csv --momentum dynamic --lambda2 1", "--lambda2 1 has no place in --momentum dynamic"),
         ("fit x.csv --solver power-m --lambda2 -1", "lambda2 = -1: give a finite number of at least 0"),
         ("fit x.csv --trace t.txt", "--trace t.txt: name it .csv for a table or .jsonl"),
         ("fit x.csv -q -v", "cannot be used with"),

@@ -109,15 +109,23 @@ fn every_solver_finds_the_same_eigenvalue() {
     let folder = Folder::with_data();
     let exact = folder.run("fit x.csv -k 2 --json").json(0);
     let exact = numbers(&exact["eigenvalues"]);
-    for solver in ["power", "power-m", "vr-pca", "vr-power-m", "vr-hb-power"] {
-        let lambda2 = if solver.contains("-m") || solver.contains("hb") {
-            format!("--lambda2 {}", exact[1])
-        } else {
-            String::new()
-        };
-        let eta = if matches!(solver, "vr-pca" | "vr-hb-power") { "--eta 0.05" } else { "" };
-        let batch = if solver.starts_with("vr") { "--batch 20% --epoch 5" } else { "" };
-        let run = folder.run(&format!("fit x.csv --solver {solver} {lambda2} {eta} {batch} --json"));
+    let oracle = format!("--lambda2 {}", exact[1]);
+    let batches = "--batch 20% --epoch 5";
+    for (solver, momentum, flags) in [
+        ("power", "", String::new()),
+        ("power-m", &oracle[..], String::new()),
+        ("power-m", "--momentum dynamic", String::new()),
+        ("vr-pca", "", format!("--eta 0.05 {batches}")),
+        ("vr-pca-projected", "", format!("--eta 0.05 {batches}")),
+        ("vr-power-m", &oracle, batches.into()),
+        ("vr-hb-power", &oracle, format!("--eta 0.05 {batches}")),
+        ("shift-invert-svrg", "", format!("--eta 0.05 {batches}")),
+        ("shift-invert-agd", "", String::new()),
+        ("lazy-svd", "-k 2", String::new()),
+        ("vr-riemannian", "", format!("--eta 0.05 {batches}")),
+        ("coordinate-power", "", String::new()),
+    ] {
+        let run = folder.run(&format!("fit x.csv --solver {solver} {momentum} {flags} --json"));
         assert_eq!(run.stderr(), "", "{solver}");
         let object = run.json(0);
         // The interval [θ − r, θ + r] contains an eigenvalue.
@@ -192,6 +200,36 @@ fn theory_gives_the_best_step() {
     let rate = |i: usize| methods[i]["rate"].as_f64().unwrap();
     assert!(rate(6) <= rate(4) && rate(6) <= rate(5) && rate(6) < 1.0); // no η beats the best
     assert!(methods[3]["epochs_per_digit"].is_null() && rate(3) > 1.0); // the full step diverges on such noise
+    assert!(object["bound"].is_null());
+    // 4√K/Δ.
+    assert!((object["noise_floor"].as_f64().unwrap() - 4.0 * 0.5_f64.sqrt() / 0.05).abs() < 1e-9);
+}
+
+#[test]
+fn theory_gives_the_largest_step_of_the_theorem_and_draws_it() {
+    let folder = Folder::new();
+    let problem = "theory --lambda1 1 --lambda2 0.5 --variance 0.1 --epoch 5 --dimension 3 --worst-batch 4";
+    let object = folder.run(&format!("{problem} -o rates.svg --json")).json(0);
+    let bound = &object["bound"];
+    let number = |key: &str| bound[key].as_f64().unwrap();
+    assert!(0.0 < number("best_step") && number("best_step") < number("largest_step"));
+    assert!(number("progress") > 0.0 && number("progress") < 1.0 && number("degree") == 4.0);
+    assert_eq!(bound["log10_coefficients"].as_array().unwrap().len(), 4);
+    assert!(folder.read("rates.svg").contains("η̄(K)"));
+    let text = folder.run(problem).stdout();
+    assert!(text.contains("for every η up to η̄(K) = ") && text.contains("P₁,ₘ(K) has degree 4"), "{text}");
+    // Epochs that are too long for the proof are said to be.
+    let long = "theory --lambda1 1 --lambda2 0.9 --variance 0.1 --epoch 10000 --dimension 10 --worst-batch 2";
+    assert!(folder.run(long).stdout().contains("for no step that double precision can hold"));
+    for (more, text) in [
+        ("--dimension 3", "--worst-batch"),
+        ("--dimension 1 --worst-batch 2", "d = 1: give at least 2"),
+        ("--dimension 3 --worst-batch 0.5", "worst_batch = 0.5"),
+        ("-o rates.txt", "is no kind of plot"),
+    ] {
+        let run = folder.run(&format!("theory --lambda1 1 --lambda2 0.5 --variance 0.1 {more}"));
+        assert!(run.code() == 2 && run.stderr().contains(text), "{more}: {}", run.stderr());
+    }
 }
 
 #[test]

@@ -60,6 +60,11 @@ fn streamed_and_loaded_answers_agree_for_every_solver_and_preparation() {
         "oja",
         "vr-pca",
         "vr-hb-power",
+        "shift-invert-svrg",
+        "shift-invert-agd",
+        "lazy-svd",
+        "vr-riemannian",
+        "coordinate-power",
     ];
     for (i, solver) in solvers.iter().enumerate() {
         let preparation = ["--scale std", "--center", "--no-center", "--scale minmax"][i % 4];

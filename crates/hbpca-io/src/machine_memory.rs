@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// Bytes that the machine has, or that the control group of this process allows if that is less; nothing where neither can be
-/// found out.
+/// found out. Asked once: reading the files takes as long as a small fit.
 pub fn machine_memory() -> Option<u64> {
-    memory_below(Path::new("/"))
+    static MEMORY: OnceLock<Option<u64>> = OnceLock::new();
+    *MEMORY.get_or_init(|| memory_below(Path::new("/")))
 }
 
 fn memory_below(root: &Path) -> Option<u64> {

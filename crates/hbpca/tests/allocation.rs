@@ -120,6 +120,8 @@ fn nothing_is_allocated_after_the_first_call() {
                             solver.look(&mut c).unwrap();
                             solver.step(&mut c).unwrap();
                         };
+                        // Twice: coordinate-power forms C in its first look and multiplies in its second.
+                        step();
                         step();
                         assert_eq!(
                             allocations(|| (0..2).for_each(|_| step())),

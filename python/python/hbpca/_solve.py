@@ -50,15 +50,16 @@ def solve(
     callback: Callable[[dict[str, Any]], Any] | None = None,
     **choices: Unpack[Choices],
 ) -> Solution:
-    """Run a solver of the paper: `power`, `power-m`, `oja`, `vr-pca`, `vr-power-m`, `vr-hb-power`; or of the product:
-    `auto`, `covariance`, `krylov`, `anchored`.
+    """Run a solver of the paper: `power`, `power-m`, `oja`, `vr-pca`, `vr-pca-projected`, `vr-power-m`,
+    `vr-hb-power`; one of its rivals: `shift-invert-svrg`, `shift-invert-agd`, `lazy-svd`, `vr-riemannian`, `coordinate-power`; or of the
+    product: `auto`, `covariance`, `krylov`, `anchored`.
 
     Parameters that are left at `None` have the defaults of the command line.
 
     Parameters
     ----------
     X : two-dimensional array of float32 or float64, or SciPy sparse
-    k : number of components; the paper's solvers find one
+    k : number of components; the paper's solvers and their rivals find one, but for `lazy-svd`
     seed : of the start vector and of the batches: a number or a NumPy generator
     start : k×d, the first iterate, one vector a row
     weights : one weight a row

@@ -191,4 +191,6 @@ pub enum MomentumArg {
     Oracle,
     /// The free estimate from consecutive iterates
     Adaptive,
+    /// From the rate at which the residual falls
+    Dynamic,
 }

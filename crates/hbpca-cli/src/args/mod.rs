@@ -338,6 +338,15 @@ pub struct TheoryArgs {
     /// Step sizes to show besides the best ones
     #[arg(long, value_name = "X,…", value_delimiter = ',')]
     pub eta: Vec<f64>,
+    /// d, for the theorem's own bound with every constant of its proof
+    #[arg(long, value_name = "D", requires = "worst_batch")]
+    pub dimension: Option<usize>,
+    /// max ‖C_S − C‖²/K over all batches, for that bound; at least 1
+    #[arg(long, value_name = "X", requires = "dimension")]
+    pub worst_batch: Option<f64>,
+    /// Draw ρ(η, K) here, with the largest step that the bound allows
+    #[arg(short, long, value_name = "FILE.svg|.png|.html")]
+    pub output: Option<PathBuf>,
     #[command(flatten)]
     pub json: JsonArgs,
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use hbpca::operator::Covariance;
-use hbpca::theory::{GradientVariance, Problem, best_step_size, best_step_size_vr_pca};
+use hbpca::theory::{GradientVariance, Problem};
 use hbpca::{
     Batch, CancelToken, ColumnStatistics, Driver, Fit, FitConfig, Limits, Matrix, MomentumChoice, Outcome,
     Preprocessing, RowMap, SolverKind,
@@ -117,11 +117,7 @@ impl<'a> Demo<'a> {
     }
 
     fn config(&self, solver: SolverKind) -> FitConfig {
-        let eta = match solver {
-            SolverKind::VrHbPower => Some(best_step_size(&self.problem).eta),
-            SolverKind::Oja | SolverKind::VrPca => Some(best_step_size_vr_pca(&self.problem).eta),
-            _ => None,
-        };
+        let eta = solver.best_step_size(&self.problem);
         let momentum = MomentumChoice::Oracle(self.problem.lambda2());
         FitConfig {
             solver,

@@ -112,11 +112,7 @@ fn spent(fit: &Fit) -> String {
 
 /// The likely cause of slowness, and what to try.
 fn advice(fit: &Fit) -> String {
-    let samples = matches!(
-        fit.solver,
-        SolverKind::Oja | SolverKind::VrPca | SolverKind::VrPowerM | SolverKind::VrHbPower
-    );
-    if samples && noisy(&fit.history) {
+    if fit.solver.has_batches() && noisy(&fit.history) {
         return match fit.solver {
             SolverKind::VrPowerM => "Batches this small are too noisy for a full step: try --solver vr-hb-power with an \
                                      --eta below 1, or a larger --batch"

@@ -1,7 +1,7 @@
 //! The plan of `hbpca fit`.
 
 use hbpca::missing::Missing;
-use hbpca::{Batch, FitConfig, Limits, MomentumChoice, PrecisionChoice, RowChunks, SolverKind, Tuning};
+use hbpca::{Batch, FitConfig, Limits, MomentumChoice, PrecisionChoice, RowChunks, Tuning};
 use hbpca_io::{ByteSize, OutputFile, Place, Precision, TemporaryFolder};
 
 use super::{
@@ -234,11 +234,12 @@ pub fn refuse_huge_covariance(config: &FitConfig, d: usize) -> Result<(), Failur
     const COPIES: u128 = 3;
     const MOST_BYTES: u128 = 16 << 30;
     let bytes = COPIES * (d as u128).pow(2) * size_of::<f64>() as u128;
-    if config.solver != SolverKind::Covariance || bytes <= MOST_BYTES {
+    if !config.solver.forms_covariance() || bytes <= MOST_BYTES {
         return Ok(());
     }
     Err(Failure::Usage(format!(
-        "solver covariance would need {} GiB for the {} columns: choose a solver that never forms C, such as --solver krylov",
+        "solver {} would need {} GiB for the {} columns: choose a solver that never forms C, such as --solver krylov",
+        config.solver,
         bytes >> 30,
         number::count(d)
     )))
@@ -311,6 +312,10 @@ fn momentum(args: &FitArgs) -> Result<MomentumChoice, Failure> {
         (Some(MomentumArg::Adaptive), Some(lambda2)) => Err(Failure::Usage(format!(
             "--lambda2 {lambda2} has no place in --momentum adaptive, which estimates λ₂: leave out one of the two"
         ))),
+        (Some(MomentumArg::Dynamic), Some(lambda2)) => Err(Failure::Usage(format!(
+            "--lambda2 {lambda2} has no place in --momentum dynamic, which follows the residuals: leave out one of the two"
+        ))),
+        (Some(MomentumArg::Dynamic), None) => Ok(MomentumChoice::Dynamic),
         (_, Some(lambda2)) => Ok(MomentumChoice::Oracle(lambda2)),
         (_, None) => Ok(MomentumChoice::Adaptive),
     }

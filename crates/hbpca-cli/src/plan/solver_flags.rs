@@ -15,12 +15,11 @@ enum Choice {
 
 impl Choice {
     fn matters_to(self, solver: SolverKind) -> bool {
-        use SolverKind::{Covariance, Oja, PowerM, VrHbPower, VrPca, VrPowerM};
         match self {
-            Self::StepSize => matches!(solver, Oja | VrPca | VrHbPower),
-            Self::Momentum => matches!(solver, PowerM | VrPowerM | VrHbPower),
-            Self::Batches => matches!(solver, Oja | VrPca | VrPowerM | VrHbPower),
-            Self::Start => solver != Covariance,
+            Self::StepSize => solver.needs_step_size(),
+            Self::Momentum => solver.has_momentum(),
+            Self::Batches => solver.has_batches(),
+            Self::Start => solver != SolverKind::Covariance,
         }
     }
 }

@@ -33,11 +33,16 @@ pub struct RaceSpec {
     pub dataset: Vec<DatasetSpec>,
     /// Solvers of the figure.
     pub solvers: Vec<Contender>,
+    /// Variants of these with other step sizes, which claims are tried on; drawn in the extended figure.
+    #[serde(default)]
+    pub variants: Vec<Contender>,
     /// Further solvers of the extended figure; those this version does not have are left out.
     #[serde(default)]
     pub extended: Vec<String>,
     /// Repetitions.
     pub seeds: u64,
+    /// Repetitions of the further solvers, on which no claim rests; as many as of the others where none are given.
+    pub extended_seeds: Option<u64>,
     /// Races are compared by the passes to this error.
     pub target: f64,
     /// Runs stop at this error.
@@ -92,6 +97,7 @@ impl RaceSpec {
     pub fn quickened(mut self) -> Self {
         if let Some(quick) = self.quick {
             self.seeds = quick.seeds;
+            self.extended_seeds = None;
             self.grid.points = quick.points;
             self.grid.refinements = quick.refinements;
             self.grid.seeds = quick.grid_seeds;

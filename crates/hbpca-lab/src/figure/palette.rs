@@ -1,7 +1,7 @@
 //! Colours that people with every kind of colour vision can tell apart (Okabe & Ito 2008), and dashes besides.
 
 use super::chart::{Dash, Style};
-use crate::race::{Contender, Lambda2};
+use crate::race::{Contender, Lambda2, Step};
 
 const BLACK: [u8; 3] = [0, 0, 0];
 const GREY: [u8; 3] = [128, 128, 128];
@@ -18,7 +18,10 @@ const OLIVE: [u8; 3] = [163, 163, 0];
 /// The colour and dash that a contender has in every figure.
 pub fn style_of(contender: Contender) -> Style {
     let (colour, dash) = match (contender.solver.name(), contender.lambda2) {
+        _ if contender.step == Step::Bounded => (VIOLET, Dash::Dashed),
+        _ if contender.step == Step::Fixed => (VIOLET, Dash::Solid),
         ("power", _) => (GREY, Dash::Dotted),
+        ("power-m", Lambda2::Dynamic) => (ORANGE, Dash::Dashed),
         ("power-m", _) => (ORANGE, Dash::Dotted),
         ("oja", _) => (BROWN, Dash::Solid),
         ("vr-pca", _) => (SKY_BLUE, Dash::Dashed),

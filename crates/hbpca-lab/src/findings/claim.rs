@@ -123,10 +123,19 @@ impl Finding {
 pub struct Case {
     /// Data set and batch.
     pub place: String,
+    /// Whether the rule is met.
+    pub passed: bool,
     /// What the seeds say of the rule.
     pub finding: Finding,
     /// What was measured.
     pub numbers: String,
+}
+
+impl Case {
+    /// A case, and what was measured in it.
+    pub(super) fn new(place: String, finding: Finding, numbers: String) -> Self {
+        Self { place, passed: finding == Finding::Yes, finding, numbers }
+    }
 }
 
 /// A sentence and what came out.
@@ -176,7 +185,7 @@ mod tests {
     use super::*;
 
     fn case(finding: Finding) -> Case {
-        Case { place: String::new(), finding, numbers: String::new() }
+        Case::new(String::new(), finding, String::new())
     }
 
     #[test]

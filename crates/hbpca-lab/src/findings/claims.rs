@@ -158,7 +158,7 @@ fn cases<'a>(
     let case = |race: &'a Race| {
         let (finding, numbers) = check(race)?;
         let share = 100.0 * race.batch as f64 / race.reference.n as f64;
-        Some(Case { place: format!("{}, |S| = {share:.0} %", race.title), finding, numbers })
+        Some(Case::new(format!("{}, |S| = {share:.0} %", race.title), finding, numbers))
     };
     races.filter_map(case).collect()
 }
@@ -253,13 +253,9 @@ fn any_batch(study: &Study) -> Case {
         Some(format!("{} rows: {error} at x = {x} ({verdict})", line.batch))
     };
     let numbers: Vec<String> = study.lines.iter().filter_map(text).collect();
-    Case {
-        place: study.title.clone(),
-        finding: Finding::of(study.lines.iter().all(converges)),
-        numbers: format!(
-            "smallest log₁₀ error after {} passes, by batch: {}",
-            study.passes,
-            numbers.join(", ")
-        ),
-    }
+    Case::new(
+        study.title.clone(),
+        Finding::of(study.lines.iter().all(converges)),
+        format!("smallest log₁₀ error after {} passes, by batch: {}", study.passes, numbers.join(", ")),
+    )
 }

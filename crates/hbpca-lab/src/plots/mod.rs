@@ -1,12 +1,14 @@
-//! Plots of a fitted model: scree, loadings, scores, both together, convergence.
+//! Plots of a fitted model: scree, loadings, scores, both together, convergence; and of what the theory says of step sizes.
 
 mod convergence;
 mod loadings;
+mod rates;
 mod scores;
 mod scree;
 
 pub use convergence::convergence;
 pub use loadings::loadings;
+pub use rates::rates;
 pub use scores::{Plane, biplot, scores};
 pub use scree::scree;
 

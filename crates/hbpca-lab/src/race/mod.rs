@@ -18,7 +18,7 @@ pub use store::RunStore;
 use hbpca::SolverKind;
 
 use crate::LabError;
-use crate::experiment::RaceSpec;
+use crate::experiment::{GridSpec, RaceSpec};
 use crate::progress::Progress;
 use crate::reference::Reference;
 
@@ -83,18 +83,26 @@ impl Race {
             RunSpec { contender, eta: None, batch, epoch, seed: 0, passes, floor, clock }
         };
         let known = spec.extended.iter().filter_map(|name| name.parse::<Contender>().ok());
-        let contenders = spec.solvers.iter().map(|c| (*c, false)).chain(known.map(|c| (c, true)));
+        let paper = spec.solvers.iter().map(|c| (*c, false)).chain(spec.variants.iter().map(|c| (*c, true)));
+        // No claim rests on the others: fewer seeds, and step sizes by those of the first tries.
+        let few = GridSpec { seeds: spec.grid.screening.unwrap_or(spec.grid.seeds), ..spec.grid };
+        let others = (spec.extended_seeds.unwrap_or(spec.seeds), few);
+        let contenders = paper
+            .map(|(contender, extended)| (contender, extended, (spec.seeds, spec.grid)))
+            .chain(known.map(|contender| (contender, true, others)));
         let mut lanes: Vec<Lane> = Vec::new();
-        for (contender, extended) in contenders.filter(|(contender, _)| contender.suits(reference.d)) {
+        let suiting = contenders.filter(|(contender, ..)| contender.suits(reference.d));
+        for (contender, extended, (seeds, grid)) in suiting {
             let place = format!("{} {} {}", spec.name, dataset.id, contender);
-            let (eta, search) = step_size(spec, &lanes, contender, reference.eigenvalues[0], |eta, seed| {
-                progress.say(&format!("{place}: trying η = {eta:.3e}"));
-                let (passes, clock) = (spec.grid.budget * dataset.passes, Clock::Processor);
-                store.obtain(track, &RunSpec { eta: Some(eta), seed, passes, clock, ..base(contender) })
-            })?;
+            let (eta, search) =
+                step_size(spec, &grid, &lanes, contender, reference.eigenvalues[0], |eta, seed| {
+                    progress.say(&format!("{place}: trying η = {eta:.3e}"));
+                    let (passes, clock) = (spec.grid.budget * dataset.passes, Clock::Processor);
+                    store.obtain(track, &RunSpec { eta: Some(eta), seed, passes, clock, ..base(contender) })
+                })?;
             let mut runs = Vec::new();
-            for seed in 0..spec.seeds {
-                progress.say(&format!("{place}: seed {} of {}", seed + 1, spec.seeds));
+            for seed in 0..seeds {
+                progress.say(&format!("{place}: seed {} of {seeds}", seed + 1));
                 runs.push(store.obtain(track, &RunSpec { eta, seed, ..base(contender) })?);
             }
             let curve = Curve::new(&runs);
@@ -125,6 +133,7 @@ impl Race {
 /// η by search; for an adaptive heavy ball that of its oracle twin, where that one runs too.
 fn step_size(
     spec: &RaceSpec,
+    grid: &GridSpec,
     lanes: &[Lane],
     contender: Contender,
     lambda1: f64,
@@ -145,6 +154,6 @@ fn step_size(
     }
     let most = if contender.step == Step::Bounded { scale.x(1.0, lambda1) } else { f64::INFINITY };
     let digits = |eta, seed| Ok::<_, LabError>(run(eta, seed)?.digits_per_pass(spec.target));
-    let found = search(&spec.grid, scale, lambda1, most, digits)?;
+    let found = search(grid, scale, lambda1, most, digits)?;
     Ok((Some(found.best.eta), Some(found)))
 }

@@ -12,6 +12,7 @@ mod source;
 
 use std::num::NonZero;
 use std::ops::RangeInclusive;
+use std::sync::OnceLock;
 
 use crate::cancel::CancelToken;
 use crate::checkpoint::{Checkpoints, Session};
@@ -113,9 +114,10 @@ impl Fit {
     }
 }
 
-/// Threads that this machine runs at once. More would take turns, and none is started beyond.
+/// Threads that this machine runs at once. More would take turns, and none is started beyond. Asked once: the system reads files for it.
 pub fn most_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, NonZero::get)
+    static MOST: OnceLock<usize> = OnceLock::new();
+    *MOST.get_or_init(|| std::thread::available_parallelism().map_or(1, NonZero::get))
 }
 
 /// Threads that are started at most. Builds for development start a few on any machine, so that tests of the same bits compare something.
