@@ -1,5 +1,9 @@
 //! What messages cost: a clock that only messages move, so that the time of a fit is its rounds and nothing else.
-#![allow(clippy::unwrap_used, reason = "tests stop at surprises")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_wrap,
+    reason = "tests stop at surprises, and count small"
+)]
 
 mod common;
 

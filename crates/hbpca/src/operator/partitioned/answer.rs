@@ -73,13 +73,13 @@ impl Answer {
     }
 
     /// Rows, and two halves of the hash, of each of `count` partitions. Refuses one that did not answer, or more than once.
-    pub(super) fn partitions(&self, count: usize) -> Result<Vec<[f64; TOLD - 1]>, Error> {
+    pub(super) fn partitions(&self, count: usize) -> Result<Vec<[usize; TOLD - 1]>, Error> {
         if self.partitions.len() != TOLD * count {
             return Err(Error::shape("partitions that answered", count, self.partitions.len() / TOLD));
         }
         let told = self.partitions.chunks_exact(TOLD).enumerate();
         told.map(|(i, told)| match told[0] as usize {
-            1 => Ok([told[1], told[2], told[3]]),
+            1 => Ok([told[1], told[2], told[3]].map(|x| x as usize)),
             0 => Err(Error::Communication(format!("partition {i} (counted from 0) did not answer"))),
             n => Err(Error::Communication(format!("partition {i} (counted from 0) answered {n} times"))),
         })

@@ -38,7 +38,7 @@ pub trait Partitions {
 pub(crate) struct Partitioned<'p> {
     partitions: &'p dyn Partitions,
     /// Rows and hash of every partition, as the first round found them.
-    seen: Vec<[f64; 3]>,
+    seen: Vec<[usize; 3]>,
     statistics: ColumnStatistics,
     map: RowMap,
     sparse: bool,
@@ -83,7 +83,7 @@ impl<'p> Partitioned<'p> {
 
     /// Rows of the largest partition.
     pub(crate) fn most_rows(&self) -> usize {
-        self.seen.iter().map(|partition| partition[0] as usize).max().unwrap_or(0)
+        self.seen.iter().map(|partition| partition[0]).max().unwrap_or(0)
     }
 
     /// One round. Refuses answers of other rows than those of the first.
@@ -93,7 +93,7 @@ impl<'p> Partitioned<'p> {
         match now.iter().zip(&self.seen).position(|(now, before)| now != before) {
             None => Ok(answer),
             Some(i) => {
-                let [before, now] = [&self.seen, &now].map(|of| of[i][0] as usize);
+                let [before, now] = [&self.seen, &now].map(|of| of[i][0]);
                 Err(Error::Source(
                     format!(
                         "partition {i} (counted from 0) has other rows than in the first round ({now} rows now, {before} then); keep \
