@@ -144,8 +144,8 @@ impl Plan {
             .or(quick_rows(study.as_ref().and_then(|study| study.quick).map(|quick| quick.rows)));
 
         let store = RunStore::open(&self.out.join("runs"))?;
-        let mut results = Results::default();
-        results.races = races.into_iter().map(|race| (race, Vec::new())).collect();
+        let races = races.into_iter().map(|race| (race, Vec::new())).collect();
+        let mut results = Results { races, ..Results::default() };
         for spec in datasets {
             if !Dataset::missing_files(&spec, &self.data).is_empty() {
                 progress.announce(&format!("{}: not in {}, left out", spec.title, self.data.display()));
