@@ -16,9 +16,8 @@
 //!
 //! Source: Zhang, Reddi & Sra 2016 (Riemannian SVRG, of which leading eigenvectors are their example); Xu & Ke 2016. Xu 2018, whom the paper names, has the
 //! gradient without sampling, and of (σI − C)⁻¹: `shift-invert-agd`. Deviations: mini-batches; the first of the m, in which line 6 is g̃ whatever is
-//! drawn, is left out; where w_t and w̃ are opposite, T projects.
-//! Choose it to compare with: a gradient step has a natural length, so that η is bounded by about 2/(λ₁ − λ_d), where `vr-pca` takes any; near the answer it
-//! is `vr-pca` with η/(1 + ηλ₁). Line 6 multiplies two vectors by each batch, which is read once. Cost of a step: 1 + (m − 1)|S|/n passes.
+//! drawn, is left out; where w_t and w̃ are opposite, T projects; an η above 1/θ, θ = w̃ᵀCw̃, is cut to that, since steps of more than 2/λ₁ overshoot.
+//! Choose it to compare with: a gradient step has a natural length, where `vr-pca` takes any; near the answer it is `vr-pca` with η/(1 + ηλ₁). Line 6 multiplies two vectors by each batch, which is read once. Cost of a step: 1 + (m − 1)|S|/n passes.
 
 use super::iterate::Iterate;
 use super::{Epoch, Pairs, Solver, StepParameters, check_positive_step, normalize};
@@ -109,10 +108,11 @@ impl Solver for VrRiemannian {
 
     fn step(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         let theta = self.tilde.w.dot(&self.tilde.g);
+        let eta = if theta > 0.0 { self.eta.min(theta.recip()) } else { self.eta };
         let terms = self.tilde.w.values().iter().zip(self.tilde.g.values());
         self.gradient.iter_mut().zip(terms).for_each(|(v, (w, g))| *v = g - theta * w);
         self.w.copy_from(&self.tilde.w);
-        move_along(&mut self.w, self.eta, &self.gradient); // 3
+        move_along(&mut self.w, eta, &self.gradient); // 3
         // 4
         for _ in 1..self.epoch.length() {
             let rows = self.sampler.draw(); // 5
@@ -122,7 +122,7 @@ impl Solver for VrRiemannian {
             }
             operator.apply_batch(rows, &self.both, &mut self.image)?;
             self.reduced_gradient(); // 6
-            move_along(&mut self.w, self.eta, &self.g); // 7
+            move_along(&mut self.w, eta, &self.g); // 7
         }
         self.tilde.w.copy_from(&self.w); // 8
         Ok(())
