@@ -143,6 +143,20 @@ impl Plan {
         let rows = quick_rows(races.iter().filter_map(|race| race.quick).map(|quick| quick.rows).max())
             .or(quick_rows(study.as_ref().and_then(|study| study.quick).map(|quick| quick.rows)));
 
+        // Generated rows stand beside data, and are none.
+        let is_here = |spec: &DatasetSpec| {
+            spec.generated.is_none() && Dataset::missing_files(spec, &self.data).is_empty()
+        };
+        if !datasets.iter().any(is_here) {
+            let files: Vec<_> =
+                datasets.iter().flat_map(|spec| spec.files.iter().map(String::as_str)).collect();
+            let message = format!(
+                "{}: none of the data sets is here; at least one of {} is needed",
+                self.data.display(),
+                files.join(", ")
+            );
+            return Err(LabError::Usage(message));
+        }
         let store = RunStore::open(&self.out.join("runs"))?;
         let races = races.into_iter().map(|race| (race, Vec::new())).collect();
         let mut results = Results { races, ..Results::default() };
@@ -174,16 +188,6 @@ impl Plan {
             }
             let thinned_from = dataset.thinned_from;
             results.used.push(Used { spec, reference, thinned_from });
-        }
-        if results.used.is_empty() {
-            let files: Vec<_> =
-                results.absent.iter().flat_map(|spec| spec.files.iter().map(String::as_str)).collect();
-            let message = format!(
-                "{}: none of the data sets is here; at least one of {} is needed",
-                self.data.display(),
-                files.join(", ")
-            );
-            return Err(LabError::Usage(message));
         }
         Ok(results)
     }

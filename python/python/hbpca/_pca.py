@@ -93,8 +93,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
     max_passes, max_seconds : float or None, default=None
         No step is begun that would read more passes over the data, or after this time.
     eta, momentum, lambda2, batch, epoch : default=None
-        Parameters of the paper's solvers: step size, "adaptive", "dynamic" or "oracle" momentum, the λ₂ of the latter, rows of a
-        mini-batch (a number, a share, or text such as "1%"), steps of an epoch.
+        Parameters of the paper's solvers: step size, "adaptive", "dynamic" or "oracle" momentum, the λ₂ of the latter, rows
+        of a mini-batch (a number, a share, or text such as "1%"), steps of an epoch.
     random_state : int, numpy generator or None, default=None
         Seed of the start vector and of the batches. `None` is a fixed seed: the same data give the same bits.
     threads : int or None, default=None

@@ -51,8 +51,8 @@ def solve(
     **choices: Unpack[Choices],
 ) -> Solution:
     """Run a solver of the paper: `power`, `power-m`, `oja`, `vr-pca`, `vr-pca-projected`, `vr-power-m`,
-    `vr-hb-power`; one of its rivals: `shift-invert-svrg`, `shift-invert-agd`, `lazy-svd`, `vr-riemannian`, `coordinate-power`; or of the
-    product: `auto`, `covariance`, `krylov`, `anchored`.
+    `vr-hb-power`; one of its rivals: `shift-invert-svrg`, `shift-invert-agd`, `lazy-svd`, `vr-riemannian`,
+    `coordinate-power`; or of the product: `auto`, `covariance`, `krylov`, `anchored`.
 
     Parameters that are left at `None` have the defaults of the command line.
 
