@@ -139,7 +139,7 @@ def test_generators_draw_seeds(X):
         ({"tol": 2.0}, "tol = 2"),
         ({"max_passes": 0}, "max_passes = 0"),
         ({"max_seconds": -1}, "max_seconds = -1"),
-        ({"momentum": "nesterov"}, '"adaptive" or "oracle"'),
+        ({"momentum": "nesterov"}, '"adaptive", "dynamic" or "oracle"'),
         ({"momentum": "oracle"}, "lambda2"),
         ({"momentum": "adaptive", "lambda2": 1.0}, "leave lambda2 out"),
         ({"solver": "vr-pca", "n_components": 1, "eta": 0.1, "batch": 0}, "batch = 0 rows"),
