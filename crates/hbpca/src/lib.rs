@@ -63,7 +63,8 @@ pub use driver::{Driver, Report};
 pub use error::Error;
 pub use limits::{Accuracy, Limits};
 pub use matrix::{
-    Counts, Csr, Dense, Genotypes, Matrix, Real, Replacement, RowChunks, Sampler, VariantPlace,
+    CountTransform, Counts, Csr, Dense, Genotypes, Matrix, Real, Replacement, RowChunks, Sampler,
+    VariantPlace,
 };
 pub use model::{Distances, Model, ProbabilisticPca, Projection, Summary, Whitening, most_likely_dimension};
 pub use moments::Moments;

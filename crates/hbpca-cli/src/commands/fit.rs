@@ -6,8 +6,8 @@ use hbpca::missing::Missing;
 use hbpca::operator::Communicator;
 use hbpca::probe::ProbeResult;
 use hbpca::{
-    CancelToken, Centering, Error, Fit, FitConfig, Limits, Observer, Outcome, Preprocessing, RowChunks,
-    Scaling,
+    CancelToken, Centering, CountTransform, Error, Fit, FitConfig, Limits, Observer, Outcome, Preprocessing,
+    RowChunks, Scaling,
 };
 use hbpca_io::{ByteSize, Categories, Data, OutputFile, Reading, StoredModel};
 
@@ -179,6 +179,8 @@ fn write_files(
             missing: args.missing.policy(),
             missing_values: fit.missing,
             categories: about.categories.clone(),
+            layer: args.data.layer.clone(),
+            counts: CountTransform { total: args.cells.normalize, log1p: args.cells.log1p },
         })
         .with_feature_names(about.column_names.clone())
         .map_err(|error| Failure::refused(&error, &about.name))?;

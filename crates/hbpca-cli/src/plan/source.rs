@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use hbpca::missing::Missing;
-use hbpca::{FitConfig, Matrix, RankRows, RowChunks};
+use hbpca::{CountTransform, FitConfig, Matrix, RankRows, RowChunks};
 use hbpca_io::{
-    BedFile, ByteSize, ColumnRef, Data, Features, Input, MissingFields, NamesToMatch, OnDisk, OneHot, Place,
-    Precision, ReadOptions, Share, Storage, StoredModel,
+    BedFile, ByteSize, CellOptions, ColumnRef, Data, Features, Input, MissingFields, NamesToMatch, OnDisk,
+    OneHot, Place, Precision, ReadOptions, Reading, Share, Storage, StoredModel,
 };
 
-use crate::args::DataArgs;
+use crate::args::{CellArgs, DataArgs};
 use crate::exit::Failure;
 use crate::output::number;
 use crate::output::progress::Spinner;
@@ -132,6 +132,7 @@ impl Source {
             exclude: args.exclude.as_deref().map_or_else(Vec::new, ColumnRef::parse_list),
             features: if args.numeric { Features::Numeric } else { Features::All },
             n_columns: args.n_columns,
+            cells: CellOptions { layer: args.layer.clone(), ..CellOptions::default() },
             ..args.table.options()
         };
         let (name, input) = match args.data.as_slice() {
@@ -164,6 +165,14 @@ impl Source {
         Ok(Self { name, input, options, bed, for_unnamed_model: false })
     }
 
+    /// Uses some of the genes, and prepares the counts of cells.
+    pub fn prepare_cells(&mut self, args: &CellArgs) -> Result<(), Failure> {
+        let counts = CountTransform { total: args.normalize, log1p: args.log1p };
+        counts.check().map_err(|error| Failure::Usage(format!("--{error}")))?;
+        self.options.cells = CellOptions { mask: args.mask.clone(), counts, ..self.options.cells.clone() };
+        Ok(())
+    }
+
     /// Keeps values in these numbers.
     pub fn keep_in(&mut self, precision: Precision) {
         self.options.precision = precision;
@@ -177,6 +186,11 @@ impl Source {
         self.options.match_names = names.map(NamesToMatch::of_model);
         self.options.one_hot = categories.iter().cloned().map(OneHot::Known).collect();
         self.for_unnamed_model = self.options.match_names.is_none();
+        // Its genes are found by name; counts are prepared as those that it was fitted on.
+        let Reading { layer, counts, .. } = &stored.origin.reading;
+        let cells = &mut self.options.cells;
+        cells.usual_layer.clone_from(layer);
+        cells.counts = *counts;
     }
 
     /// Makes columns of zeros and ones of the categories of these columns.

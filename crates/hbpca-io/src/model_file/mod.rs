@@ -23,7 +23,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 use hbpca::missing::{Missing, MissingReport};
-use hbpca::{Certificate, Fit, Model, Outcome, Record};
+use hbpca::{Certificate, CountTransform, Fit, Model, Outcome, Record};
 use serde::{Deserialize, Serialize};
 
 use crate::{Categories, OutputFile, ReadError, WriteError};
@@ -87,6 +87,12 @@ pub struct Reading {
     /// Columns whose categories are the last features.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<Categories>,
+    /// The layer of an `.h5ad` file that was read instead of X.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layer: Option<String>,
+    /// What was done with the counts of each cell.
+    #[serde(skip_serializing_if = "CountTransform::is_identity")]
+    pub counts: CountTransform,
 }
 
 impl Reading {

@@ -63,11 +63,16 @@ pub fn place(
         return Ok(Place::Memory); // nothing is known of this machine
     };
     match on_disk(input, options)? {
-        Storage::OnDisk(rows) => {
-            let factor = if rows.is_sparse() { READING_SPARSE } else { READING_DENSE };
-            let reading = (rows.memory() as f64 * factor) as u64;
-            let fits = reading.max(rows.memory().saturating_add(beside(&*rows))) <= memory;
-            Ok(if fits { Place::Memory } else { Place::Disk { rows, memory } })
+        Storage::OnDisk(mut rows) => {
+            let fits = |rows: &dyn OnDisk| {
+                let factor = if rows.is_sparse() { READING_SPARSE } else { READING_DENSE };
+                let reading = (rows.memory() as f64 * factor) as u64;
+                reading.max(rows.memory().saturating_add(beside(rows))) <= memory
+            };
+            if !fits(&*rows) {
+                rows.count_entries()?;
+            }
+            Ok(if fits(&*rows) { Place::Memory } else { Place::Disk { rows, memory } })
         }
         Storage::Whole { least_memory: Some(least), reason } if least > memory => {
             let message = format!(
