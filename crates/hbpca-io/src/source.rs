@@ -145,7 +145,9 @@ fn matched(open: OpenSource, options: &ReadOptions) -> Result<OpenSource, ReadEr
         Some(positions) => Box::new(Reordered::new(open.rows, positions)),
         None => open.rows,
     };
-    let notes = open.notes.into_iter().chain(found.note).collect();
+    // Genes that a mask left out of a model are not news.
+    let note = found.note.filter(|_| options.cells.mask.is_none());
+    let notes = open.notes.into_iter().chain(note).collect();
     Ok(OpenSource { rows, notes, name: open.name, format: open.format })
 }
 
@@ -195,10 +197,9 @@ pub(crate) fn refuse_options_that_do_not_fit(
         return refuse("a header can be told of for CSV and TSV only");
     }
     if format != Format::H5ad
-        && let Some(flag) = options.cells.first_given()
+        && let Some(flag) = options.cells.first_given(options.match_names.is_some())
     {
-        let of_model = options.match_names.is_some() && !options.cells.counts.is_identity();
-        return refuse(&if of_model {
+        return refuse(&if flag != "--layer" && options.match_names.is_some() {
             "the model was fitted on counts that were prepared as they were read (--normalize, --log1p), which only .h5ad files are".to_owned()
         } else {
             format!("{flag} is for .h5ad files only")

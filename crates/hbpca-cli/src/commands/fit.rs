@@ -180,6 +180,7 @@ fn write_files(
             missing_values: fit.missing,
             categories: about.categories.clone(),
             layer: args.data.layer.clone(),
+            mask: args.cells.mask.clone(),
             counts: CountTransform { total: args.cells.normalize, log1p: args.cells.log1p },
         })
         .with_feature_names(about.column_names.clone())

@@ -319,12 +319,13 @@ fn missing_in_words(reading: &Reading) -> Option<String> {
     }
 }
 
-/// Which layer was read, and what was done with its counts.
+/// Which layer was read, what was done with its counts, and which genes were used.
 fn counts_in_words(reading: &Reading) -> Option<String> {
     let layer = reading.layer.as_ref().map(|layer| format!("layer `{layer}`"));
+    let mask = reading.mask.as_ref().map(|mask| format!("genes of `{mask}`"));
     let total = reading.counts.total.map(|total| format!("each cell brought to {}", number::value(total)));
     let log1p = reading.counts.log1p.then(|| "log(1 + x)".to_owned());
-    let words: Vec<String> = [layer, total, log1p].into_iter().flatten().collect();
+    let words: Vec<String> = [layer, total, log1p, mask].into_iter().flatten().collect();
     (!words.is_empty()).then(|| words.join(", "))
 }
 
@@ -368,7 +369,7 @@ fn model_report(stored: &StoredModel, name: &str) -> String {
         lines.insert(3, ("missing values", words));
     }
     if let Some(words) = counts_in_words(&origin.reading) {
-        lines.insert(3, ("counts", words));
+        lines.insert(3, ("cells", words));
     }
     facts(&lines) + "\n" + &scree::plot(model.eigenvalues(), &model.explained_variance_ratio())
 }

@@ -187,9 +187,10 @@ impl Source {
         self.options.one_hot = categories.iter().cloned().map(OneHot::Known).collect();
         self.for_unnamed_model = self.options.match_names.is_none();
         // Its genes are found by name; counts are prepared as those that it was fitted on.
-        let Reading { layer, counts, .. } = &stored.origin.reading;
+        let Reading { layer, mask, counts, .. } = &stored.origin.reading;
         let cells = &mut self.options.cells;
         cells.usual_layer.clone_from(layer);
+        cells.mask.clone_from(mask);
         cells.counts = *counts;
     }
 

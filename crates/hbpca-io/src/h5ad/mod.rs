@@ -31,18 +31,18 @@ pub struct CellOptions {
     pub layer: Option<String>,
     /// The layer that is read where none is named: that of a model.
     pub usual_layer: Option<String>,
-    /// The column of `.var` that is true for the genes to use.
+    /// The column of `.var` that is true for the genes to use. Where columns are matched by name, the names choose them.
     pub mask: Option<String>,
     /// What is done with the counts of each cell, before genes are left out.
     pub counts: CountTransform,
 }
 
 impl CellOptions {
-    /// The first of them that is given, as users know it.
-    pub(crate) fn first_given(&self) -> Option<&'static str> {
+    /// The first of them that is given and matters, as users know it. Where columns are matched by name a mask does not.
+    pub(crate) fn first_given(&self, by_name: bool) -> Option<&'static str> {
         let given = [
             ("--layer", self.layer.is_some()),
-            ("--mask", self.mask.is_some()),
+            ("--mask", self.mask.is_some() && !by_name),
             ("--normalize", self.counts.total.is_some()),
             ("--log1p", self.counts.log1p),
         ];
@@ -100,7 +100,7 @@ impl Cells {
                 Some(column) => mask = Some(var.mask(&mut file, column).map_err(|fault| fault.of(name))?),
                 None => notes.extend(hint(&mut file, &var, options)),
             }
-        } else if let Some(column) = &cells.mask {
+        } else if let Some(column) = cells.mask.as_ref().filter(|_| options.match_names.is_none()) {
             return Err(ReadError::option(
                 name,
                 format!("--mask {column}: there is no table of genes (var)"),

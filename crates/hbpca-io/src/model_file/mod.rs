@@ -90,6 +90,9 @@ pub struct Reading {
     /// The layer of an `.h5ad` file that was read instead of X.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layer: Option<String>,
+    /// The column of its genes that chose some of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mask: Option<String>,
     /// What was done with the counts of each cell.
     #[serde(skip_serializing_if = "CountTransform::is_identity")]
     pub counts: CountTransform,
