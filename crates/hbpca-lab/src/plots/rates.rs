@@ -31,7 +31,8 @@ pub fn rates(problem: &Problem, bound: Option<&LiteralBound>) -> Figure {
 pub fn rates_of_races(races: &[&Race]) -> Figure {
     let panel = |race: &&Race| {
         let [lambda1, lambda2] = race.reference.eigenvalues;
-        let problem = Problem::new(lambda1, lambda2, race.reference.variance_of(race.batch), race.epoch).ok()?;
+        let problem =
+            Problem::new(lambda1, lambda2, race.reference.variance_of(race.batch), race.epoch).ok()?;
         let mut panel = contraction(&problem, None, None);
         panel.title = format!("{}, m = {}", race.title, race.epoch);
         if let Some(largest) = largest_of_model(&problem) {
@@ -48,7 +49,8 @@ pub fn rates_of_races(races: &[&Race]) -> Figure {
 
 /// The largest η ≤ 1 for which an epoch of VR HB Power contracts, by bisection between two steps of the drawing.
 fn largest_of_model(problem: &Problem) -> Option<f64> {
-    let contracts = |eta: f64| problem.contraction(Method::VrHbPower { eta }).is_ok_and(|found| found.ln_rate < 0.0);
+    let contracts =
+        |eta: f64| problem.contraction(Method::VrHbPower { eta }).is_ok_and(|found| found.ln_rate < 0.0);
     let (mut low, mut high) = (steps(8).filter(|eta| contracts(*eta)).last()?, 1.0);
     if low >= 1.0 {
         return Some(1.0);
