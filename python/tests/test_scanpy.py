@@ -15,6 +15,7 @@ import scipy.sparse as sp
 anndata = pytest.importorskip("anndata", reason="anndata is not installed")
 sc = pytest.importorskip("scanpy", reason="scanpy is not installed")
 import command_line  # noqa: E402
+
 import hbpca.scanpy  # noqa: E402
 
 
@@ -214,7 +215,7 @@ def printed(*arguments):
 
 
 @command_line.needed
-def test_the_command_line_reads_scanpys_own_data(pbmc, tmp_path):
+def test_the_command_line_reads_scanpys_own_data(pbmc):
     path = importlib.resources.files("scanpy") / "datasets/10x_pbmc68k_reduced.h5ad"
     for mask in (None, "highly_variable"):
         theirs = pbmc.copy()

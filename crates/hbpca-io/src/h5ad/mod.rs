@@ -13,6 +13,7 @@ pub(crate) use source::H5adSource;
 use std::ops::Range;
 
 use hbpca::CountTransform;
+use twox_hash::XxHash3_64;
 
 use crate::block::{Labels, RowBlock};
 use crate::column_names::listed;
@@ -63,6 +64,8 @@ pub(crate) struct Cells {
     pub(crate) notes: Vec<String>,
     /// Columns of the table of cells that were asked for: those to keep, by name, and the label.
     beside: Beside,
+    /// A number that differs where the options do.
+    choices: u64,
 }
 
 /// Columns of the table of cells.
@@ -124,7 +127,8 @@ impl Cells {
         let beside = Beside::read(&mut file, options, stored.shape().0).map_err(|fault| fault.of(name))?;
         let preparation = Preparation::new(cells.counts, mask, stored.element());
         let genes = genes.map(|genes| preparation.names(genes));
-        Ok(Self { name: name.clone(), file, stored, preparation, genes, notes, beside })
+        let choices = XxHash3_64::oneshot(format!("{cells:?}").as_bytes());
+        Ok(Self { name: name.clone(), file, stored, preparation, genes, notes, beside, choices })
     }
 
     pub(crate) fn n_rows(&self) -> usize {
@@ -163,10 +167,12 @@ impl Cells {
         self.preparation.is_single()
     }
 
-    /// The file on disk.
-    pub(crate) fn watched(&self) -> Option<&WatchedFile> {
+    /// A number that differs after the file was written to, and where other choices were made; nothing where it is not on disk.
+    pub(crate) fn version(&self) -> Option<u64> {
         match self.file.storage() {
-            Storage::File(file) => Some(file),
+            Storage::File(file) => {
+                WatchedFile::version_of([file].into_iter()).map(|version| version ^ self.choices)
+            }
             Storage::Memory(_) => None,
         }
     }

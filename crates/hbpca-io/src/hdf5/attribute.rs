@@ -3,7 +3,7 @@
 use super::array::{elements, extent};
 use super::fields::Fields;
 use super::fractal_heap::FractalHeap;
-use super::global_heap::GlobalHeap;
+use super::global_heap::texts;
 use super::header::kind;
 use super::storage::Storage;
 use super::tree_v2::records;
@@ -24,15 +24,10 @@ pub(crate) enum Value {
 }
 
 /// The attribute of this name.
-pub(super) fn find(
-    storage: &mut Storage,
-    texts: &mut GlobalHeap,
-    object: &Object,
-    name: &str,
-) -> Result<Option<Value>, Fault> {
+pub(super) fn find(storage: &mut Storage, object: &Object, name: &str) -> Result<Option<Value>, Fault> {
     for message in object.all(kind::ATTRIBUTE) {
         if let Some(attribute) = Attribute::named(message, name)? {
-            return attribute.value(storage, texts).map(Some);
+            return attribute.value(storage).map(Some);
         }
     }
     let Some(info) = object.message(kind::ATTRIBUTE_INFO) else { return Ok(None) };
@@ -57,7 +52,7 @@ pub(super) fn find(
             .checked_sub(message.len() as u64)
             .ok_or_else(|| Fault::from("its attributes overlap in their heap"))?;
         if let Some(attribute) = Attribute::named(&message, name)? {
-            return attribute.value(storage, texts).map(Some);
+            return attribute.value(storage).map(Some);
         }
     }
     Ok(None)
@@ -93,7 +88,7 @@ impl<'a> Attribute<'a> {
         Ok(Some(Self { datatype, extent, data }))
     }
 
-    fn value(&self, storage: &mut Storage, texts: &mut GlobalHeap) -> Result<Value, Fault> {
+    fn value(&self, storage: &mut Storage) -> Result<Value, Fault> {
         let datatype = Datatype::parse(self.datatype)?;
         let n = elements(&extent(self.extent)?.shape)?;
         if n > MOST_ELEMENTS {
@@ -102,9 +97,7 @@ impl<'a> Attribute<'a> {
         let data = self.data.get(..(n as usize).saturating_mul(datatype.size()));
         let data = data.ok_or_else(|| Fault::from("an attribute ends too early"))?;
         match datatype {
-            Datatype::Text | Datatype::FixedText(_) => {
-                texts.texts(storage, &datatype, data).map(Value::Texts)
-            }
+            Datatype::Text | Datatype::FixedText(_) => texts(storage, &datatype, data).map(Value::Texts),
             Datatype::Number(element) => {
                 Ok(element.decode_indices(data, Some).map_or(Value::Other, Value::Wholes))
             }

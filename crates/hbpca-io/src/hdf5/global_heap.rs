@@ -1,9 +1,11 @@
 //! Texts of any length, which lie in collections of their own.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::ops::Range;
 
 use super::fields::Fields;
-use super::storage::Storage;
+use super::storage::{Storage, Visits};
 use super::{Datatype, Fault};
 
 /// Bytes of one text.
@@ -12,74 +14,65 @@ const MOST_OF_A_TEXT: usize = 1 << 16;
 const MOST_TIMES: u64 = 8;
 const SOME: u64 = 1 << 20;
 
-/// The collections that were read last.
-#[derive(Debug, Default)]
-pub(super) struct GlobalHeap {
-    collection: Option<(u64, Collection)>,
-}
-
-#[derive(Debug)]
+/// A collection of texts.
 struct Collection {
     bytes: Vec<u8>,
-    /// Where each object lies.
-    objects: HashMap<u64, std::ops::Range<usize>>,
+    /// Where each of them lies.
+    objects: HashMap<u64, Range<usize>>,
 }
 
-impl GlobalHeap {
-    /// The texts of elements.
-    pub(super) fn texts(
-        &mut self,
-        storage: &mut Storage,
-        datatype: &Datatype,
-        bytes: &[u8],
-    ) -> Result<Vec<String>, Fault> {
-        match datatype {
-            Datatype::FixedText(size) => Ok(bytes.chunks_exact(*size).map(fixed).collect()),
-            Datatype::Text => {
-                let mut left = storage.size().saturating_mul(MOST_TIMES).saturating_add(SOME);
-                let mut texts = Vec::with_capacity(bytes.len() / 16);
-                for place in bytes.chunks_exact(16) {
-                    let text = self.text(storage, place)?;
-                    let after = left.checked_sub(text.len() as u64);
-                    left = after
-                        .ok_or_else(|| Fault::from("its texts take more room than the file could mean"))?;
-                    texts.push(text);
+/// The texts of elements. Each collection is read once.
+pub(super) fn texts(storage: &mut Storage, datatype: &Datatype, bytes: &[u8]) -> Result<Vec<String>, Fault> {
+    match datatype {
+        Datatype::FixedText(size) => Ok(bytes.chunks_exact(*size).map(fixed).collect()),
+        Datatype::Text => {
+            let mut left = storage.size().saturating_mul(MOST_TIMES).saturating_add(SOME);
+            let mut visits = Visits::of(storage);
+            let mut collections = HashMap::new();
+            let mut texts = Vec::with_capacity(bytes.len() / 16);
+            for place in bytes.chunks_exact(16) {
+                let mut fields = Fields::new("text", place);
+                let (length, address, index) = (fields.u32()? as usize, fields.u64()?, fields.number(4)?);
+                if length == 0 {
+                    texts.push(String::new());
+                    continue;
                 }
-                Ok(texts)
+                let collection = match collections.entry(address) {
+                    Entry::Occupied(found) => found.into_mut(),
+                    Entry::Vacant(place) => place.insert(Collection::read(storage, &mut visits, address)?),
+                };
+                let text = collection.text(index, length)?;
+                let after = left.checked_sub(text.len() as u64);
+                left =
+                    after.ok_or_else(|| Fault::from("its texts take more room than the file could mean"))?;
+                texts.push(text);
             }
-            _ => Err("it holds no texts".into()),
+            Ok(texts)
         }
-    }
-
-    fn text(&mut self, storage: &mut Storage, place: &[u8]) -> Result<String, Fault> {
-        let mut fields = Fields::new("text", place);
-        let (length, address, index) = (fields.u32()? as usize, fields.u64()?, fields.number(4)?);
-        if length == 0 {
-            return Ok(String::new());
-        }
-        if length > MOST_OF_A_TEXT {
-            return Err(format!("a text of {length} bytes is not read, at most {MOST_OF_A_TEXT}").into());
-        }
-        let collection = match &mut self.collection {
-            Some((at, collection)) if *at == address => collection,
-            other => &mut other.insert((address, Collection::read(storage, address)?)).1,
-        };
-        let object = collection.objects.get(&index).cloned();
-        let object =
-            object.and_then(|range| collection.bytes.get(range.start..range.start + length.min(range.len())));
-        let text = object.filter(|text| text.len() == length);
-        let text = text.ok_or_else(|| Fault::from("a text is not where it should be"))?;
-        Ok(String::from_utf8_lossy(text).trim_end_matches('\0').to_owned())
+        _ => Err("it holds no texts".into()),
     }
 }
 
 impl Collection {
-    fn read(storage: &mut Storage, address: u64) -> Result<Self, Fault> {
+    /// Text number `index`, of `length` bytes.
+    fn text(&self, index: u64, length: usize) -> Result<String, Fault> {
+        if length > MOST_OF_A_TEXT {
+            return Err(format!("a text of {length} bytes is not read, at most {MOST_OF_A_TEXT}").into());
+        }
+        let object = self.objects.get(&index).and_then(|range| self.bytes.get(range.clone()));
+        let text = object.and_then(|object| object.get(..length));
+        let text = text.ok_or_else(|| Fault::from("a text is not where it should be"))?;
+        Ok(String::from_utf8_lossy(text).trim_end_matches('\0').to_owned())
+    }
+
+    fn read(storage: &mut Storage, visits: &mut Visits, address: u64) -> Result<Self, Fault> {
         let head = storage.read(address, 16)?;
         let mut fields = Fields::signed("collection of texts", b"GCOL", &head)?;
         fields.version(&[1])?;
         fields.skip(3)?;
-        let bytes = storage.read(address, fields.u64()?)?;
+        let length = fields.u64()?;
+        visits.visit(address, length)?;
+        let bytes = storage.read(address, length)?;
         let mut objects = HashMap::new();
         let mut at = 16;
         while let Some(rest) = bytes.get(at..).filter(|rest| rest.len() >= 16) {

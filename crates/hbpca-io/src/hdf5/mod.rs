@@ -29,7 +29,6 @@ pub(crate) use header::SIGNATURE;
 pub(crate) use storage::Storage;
 
 use crate::ReadError;
-use global_heap::GlobalHeap;
 use header::{Message, kind};
 
 /// What is wrong with a file, before its name is known.
@@ -82,7 +81,6 @@ impl From<&str> for Fault {
 pub(crate) struct File {
     storage: Storage,
     root: u64,
-    texts: GlobalHeap,
 }
 
 /// A group or an array: its header.
@@ -94,7 +92,7 @@ pub(crate) struct Object {
 impl File {
     pub(crate) fn open(mut storage: Storage) -> Result<Self, Fault> {
         let root = header::root(&mut storage)?;
-        Ok(Self { storage, root, texts: GlobalHeap::default() })
+        Ok(Self { storage, root })
     }
 
     pub(crate) fn storage(&self) -> &Storage {
@@ -127,7 +125,7 @@ impl File {
 
     /// The attribute of this name.
     pub(crate) fn attribute(&mut self, object: &Object, name: &str) -> Result<Option<Value>, Fault> {
-        attribute::find(&mut self.storage, &mut self.texts, object, name)
+        attribute::find(&mut self.storage, object, name)
     }
 
     /// The array that an object is.
@@ -142,7 +140,7 @@ impl File {
 
     /// The texts in `bytes`, elements of a type of texts.
     pub(crate) fn texts(&mut self, datatype: &Datatype, bytes: &[u8]) -> Result<Vec<String>, Fault> {
-        self.texts.texts(&mut self.storage, datatype, bytes)
+        global_heap::texts(&mut self.storage, datatype, bytes)
     }
 }
 
@@ -160,6 +158,3 @@ impl Object {
         self.messages.iter().filter(move |message| message.kind == kind).map(|message| &message.data[..])
     }
 }
-
-#[cfg(test)]
-mod tests;

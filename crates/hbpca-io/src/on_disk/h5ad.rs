@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use hbpca::{Error, Matrix, RowChunks};
 
-use super::watched::WatchedFile;
 use super::{OnDisk, Refusal, failed};
 use crate::ReadError;
 use crate::block::{Layout, RowBlock, Values};
@@ -154,7 +153,7 @@ impl RowChunks for CellsOnDisk {
     }
 
     fn version(&self) -> Option<u64> {
-        WatchedFile::version_of(self.cells.watched().into_iter())
+        self.cells.version()
     }
 
     fn read_rows(&mut self, rows: Range<usize>) -> Result<Matrix<'static>, Error> {

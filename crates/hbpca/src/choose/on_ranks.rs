@@ -62,7 +62,8 @@ impl Forecast {
     ///
     /// ```
     /// use hbpca::operator::Shape;
-    /// use hbpca::{Forecast, Network, SolverKind};
+    /// use hbpca::plan::{Forecast, Network};
+    /// use hbpca::SolverKind;
     /// let shape = Shape { n: 1_000_000_000, d: 1000 };
     /// let seconds = |ranks| Forecast::on_ranks(shape, None, 10, ranks, Network::default())[0].seconds();
     /// assert!(seconds(1) > 50.0 * seconds(64) && seconds(1) < 64.0 * seconds(64));
@@ -152,6 +153,13 @@ impl RankFacts {
         }
     }
 
+    /// Rows of a sample that one process holds for all: a quarter of them at most, and 64 MiB.
+    pub(crate) fn sample_rows(&self) -> usize {
+        const BYTES: usize = 64 << 20;
+        let row = 8 * self.most_entries.div_ceil(self.most_rows.max(1)) + 8;
+        (self.shape.n / 4).min(BYTES / row).max(1)
+    }
+
     /// Whether a machine holds C.
     fn can_form(&self) -> bool {
         self.shape.d.checked_mul(self.shape.d).is_some_and(|numbers| numbers <= MOST_NUMBERS)
@@ -181,8 +189,8 @@ impl RankFacts {
 }
 
 impl Plan {
-    /// For rows in the memory of many ranks.
-    pub(crate) fn on_ranks(facts: &RankFacts, config: &FitConfig) -> Self {
+    /// For rows in the memory of many ranks, some of which may be a sample at hand.
+    pub(crate) fn on_ranks(facts: &RankFacts, config: &FitConfig, sample: Option<usize>) -> Self {
         let (solver, chosen_because) = match config.solver {
             SolverKind::Auto => facts.choose(config),
             chosen => (chosen, "asked for".to_owned()),
@@ -191,6 +199,10 @@ impl Plan {
         plan.chosen_because = chosen_because;
         if solver == SolverKind::Krylov {
             plan.sizes = Sizes::Krylov { sizes: facts.krylov_sizes(config.k), with_row_gram: false };
+        }
+        if let (Sizes::Anchored { sizes, rows }, Some(sample)) = (&mut plan.sizes, sample) {
+            *rows = sample;
+            (sizes.batch, sizes.start_rows) = (sizes.batch.min(sample), sizes.start_rows.min(sample));
         }
         plan.ask_for_a_share(facts.shape, config);
         plan
