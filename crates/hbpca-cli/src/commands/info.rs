@@ -363,7 +363,7 @@ fn missing_in_words(reading: &Reading) -> Option<String> {
 fn counts_in_words(reading: &Reading) -> Option<String> {
     let layer = reading.layer.as_ref().map(|layer| format!("layer `{layer}`"));
     let mask = reading.mask.as_ref().map(|mask| format!("genes of `{mask}`"));
-    let total = reading.counts.total.map(|total| format!("each cell brought to {}", number::value(total)));
+    let total = reading.counts.total.map(|total| format!("each cell brought to {total}"));
     let log1p = reading.counts.log1p.then(|| "log(1 + x)".to_owned());
     let words: Vec<String> = [layer, total, log1p, mask].into_iter().flatten().collect();
     (!words.is_empty()).then(|| words.join(", "))
