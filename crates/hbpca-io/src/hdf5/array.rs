@@ -20,6 +20,15 @@ const MOST_OF_A_CHUNK: u64 = u32::MAX as u64;
 const MOST_GROWTH: u64 = 1100;
 const SLACK: u64 = 1 << 16;
 
+/// The class of a dataspace without elements.
+const NULL: u8 = 2;
+/// Classes of layouts.
+const COMPACT: u8 = 0;
+const CONTIGUOUS: u8 = 1;
+const CHUNKED: u8 = 2;
+/// The flag of chunks whose last ones are not filtered.
+const PLAIN_EDGES: u8 = 1;
+
 /// An array in the file.
 #[derive(Debug)]
 pub(crate) struct Array {
@@ -58,7 +67,6 @@ pub(super) fn extent(message: &[u8]) -> Result<Extent, Fault> {
     let mut fields = Fields::new("dataspace", message);
     let version = fields.version(&[1, 2])?;
     let (n, flags) = (usize::from(fields.u8()?), fields.u8()?);
-    const NULL: u8 = 2;
     if version == 2 && fields.u8()? == NULL {
         return Ok(Extent { shape: vec![0], most: vec![Some(0)] });
     }
@@ -97,9 +105,6 @@ impl Array {
         let bytes = bytes.ok_or_else(|| Fault::from("an array is too large"))?;
         let mut fields = Fields::new("layout", layout);
         let version = fields.version(&[3, 4, 5])?;
-        const COMPACT: u8 = 0;
-        const CONTIGUOUS: u8 = 1;
-        const CHUNKED: u8 = 2;
         let place = match fields.u8()? {
             COMPACT => {
                 let length = usize::from(fields.u16()?);
@@ -198,7 +203,6 @@ impl Chunks {
         filters: Vec<Filter>,
     ) -> Result<Self, Fault> {
         let old = version == 3;
-        const PLAIN_EDGES: u8 = 1;
         let flags = if old { 0 } else { fields.u8()? };
         if flags & PLAIN_EDGES != 0 && !filters.is_empty() {
             return Err("chunks at the edge of an array are stored in another way, which is not read".into());

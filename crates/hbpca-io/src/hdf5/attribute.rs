@@ -12,6 +12,9 @@ use super::{Datatype, Fault, Object};
 /// Elements of an attribute that is looked at.
 const MOST_ELEMENTS: u64 = 1 << 12;
 
+/// The flag of an attribute that lies elsewhere, for several objects.
+const SHARED: u8 = 2;
+
 /// What an attribute holds.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Value {
@@ -42,7 +45,6 @@ pub(super) fn find(storage: &mut Storage, object: &Object, name: &str) -> Result
         let Some((id, flags)) = record.split_at_checked(8) else {
             return Err("an attribute has no place".into());
         };
-        const SHARED: u8 = 2;
         // One that is too large for its heap lies elsewhere; those that are wanted are small.
         if flags.first().is_some_and(|flags| flags & SHARED != 0) || id[0] & 0x30 != 0 {
             continue;

@@ -46,10 +46,10 @@ impl Shape {
             && entry > 0
             && bits <= 48
             && page_bits < 32;
-        let (n_super, first_super) = match sensible {
-            true => (1 + bits.saturating_sub(smallest.ilog2()), 2 * pointers.ilog2()),
-            false => return Err("an index of chunks has sizes that none has".into()),
-        };
+        if !sensible {
+            return Err("an index of chunks has sizes that none has".into());
+        }
+        let (n_super, first_super) = (1 + bits.saturating_sub(smallest.ilog2()), 2 * pointers.ilog2());
         if first_super > n_super {
             return Err("an index of chunks has sizes that none has".into());
         }

@@ -7,6 +7,9 @@ use super::storage::{Storage, Visits};
 /// The first bytes of every file.
 pub(crate) const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
 
+/// The flag of a message that lies elsewhere, for several objects.
+const SHARED: u8 = 2;
+
 /// One message of an object.
 #[derive(Debug)]
 pub(super) struct Message {
@@ -142,7 +145,6 @@ impl MessageLayout {
                 continued(place.defined_address()?, place.u64()?)?;
                 continue;
             }
-            const SHARED: u8 = 2;
             if flags & SHARED != 0
                 && matches!(kind, kind::DATASPACE | kind::DATATYPE | kind::FILTERS | kind::ATTRIBUTE)
             {

@@ -10,6 +10,9 @@ use super::{Fault, Object, tree_v1};
 /// Links that a group may have: more than genes or cells have columns.
 const MOST_LINKS: usize = 1 << 18;
 
+/// What a symbol is cached as where it is a soft link.
+const SOFT: u32 = 2;
+
 /// A name in a group.
 #[derive(Debug)]
 pub(super) struct Link {
@@ -48,7 +51,6 @@ fn symbol_table(storage: &mut Storage, table: &[u8]) -> Result<Vec<Link>, Fault>
         for entry in entries.chunks_exact(40) {
             let mut fields = Fields::new("symbol", entry);
             let (name, address) = (fields.u64()?, fields.address()?);
-            const SOFT: u32 = 2;
             let address = address.filter(|_| fields.u32().is_ok_and(|cache| cache != SOFT));
             let name = usize::try_from(name).ok().and_then(|at| names.get(at..));
             let name = name.ok_or_else(|| Fault::from("the name of a symbol lies outside of its heap"))?;

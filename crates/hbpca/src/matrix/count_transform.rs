@@ -45,7 +45,11 @@ impl CountTransform {
 
     /// The position of the first value that is no count: negative or not a number.
     pub fn first_refused<T: Real>(&self, row: &[T]) -> Option<usize> {
-        if self.is_identity() { None } else { row.iter().position(|x| !(x.to_f64() >= 0.0)) }
+        if self.is_identity() {
+            None
+        } else {
+            row.iter().position(|x| x.to_f64().is_nan() || x.to_f64() < 0.0)
+        }
     }
 
     /// What the values of a row are multiplied by: total/Σx, and 1 where Σx = 0 or no total is asked for.
