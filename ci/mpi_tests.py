@@ -104,6 +104,53 @@ def answers(files: dict[str, list[str]], folder: Path) -> None:
     assert run(2, "info", model[0]).stdout == run(0, "info", model[0]).stdout
 
 
+def reproducible(folder: Path) -> None:
+    """The same bits on any number of ranks and without a launcher; a checkpoint goes on anywhere."""
+    global checks
+    for name, more in (("big.npy", []), ("sparse.npz", []), ("large.npy", ["--memory", "32M"])):
+        fit = ["fit", folder / name, "-k", 3, "--solver", "krylov", "--reproducible", *more]
+        bits = []
+        for ranks in (0, 2, 3):
+            path = folder / f"{name}-{ranks}.safetensors"
+            said = run(ranks, *fit, "-o", path).stdout
+            assert "reproducible on any number" in said, said
+            bits.append(load(path))
+        assert bits[0] == bits[1] == bits[2], name
+        checks += 1
+    state, path = folder / "any.state", folder / "any.safetensors"
+    fit = ["fit", folder / "large.npy", "-k", 3, "--solver", "krylov", "--reproducible", "--memory", "32M", "-q"]
+    run(2, *fit, "--max-passes", 3, "--checkpoint", state, code=2)
+    run(3, *fit, "--resume", state, "-o", path)
+    assert load(path) == load(folder / "large.npy-0.safetensors"), "a resumed run has other bits"
+    checks += 1
+    fails(2, "fit", folder / "text-0.csv", "--reproducible", code=1, words=["--reproducible", "hbpca convert"])
+
+
+def weighted(folder: Path) -> None:
+    """Weights on ranks: from a file of their own and from a column, in memory and on disk."""
+    generator = np.random.default_rng(3)
+    weights = generator.integers(0, 4, 100_000).astype(float)
+    np.save(folder / "weights.npy", weights[:, None])
+    rows = np.load(folder / "large.npy")
+    columns = [*(f"x{j}" for j in range(30)), "w"]
+    for part, chosen in enumerate(np.array_split(np.arange(4000), 4)):
+        table = np.column_stack([rows[chosen], weights[chosen]])
+        np.savetxt(folder / f"weighted-{part}.csv", table, delimiter=",", header=",".join(columns), comments="")
+    run(0, "convert", folder / "weighted-*.csv", folder / "weighted.chunks")
+    fit = ["-k", 3, "--solver", "krylov", "-q", "--json"]
+    for data, how, more in (
+        ("large.npy", ["--weights", folder / "weights.npy"], []),
+        ("large.npy", ["--weights", folder / "weights.npy"], ["--memory", "32M"]),
+        ("weighted-*.csv", ["--weight-column", "w"], []),
+        ("weighted.chunks", ["--weight-column", "w"], []),
+    ):
+        alone = json.loads(run(0, "fit", folder / data, *how, *fit).stdout)
+        for ranks in (2, 3):
+            same(alone, json.loads(run(ranks, "fit", folder / data, *how, *fit, *more).stdout), ranks)
+    words = ["--weights", "--weight-column"]
+    fails(2, "fit", folder / "weighted-*.csv", "--weights", folder / "weights.npy", code=1, words=words)
+
+
 def scores(folder: Path) -> None:
     """Parts in, parts out: those that one process writes, whoever writes them."""
     global checks
@@ -200,6 +247,8 @@ def main() -> None:
         answers(files, folder)
         resumed(folder)
         failures(folder)
+        reproducible(folder)
+        weighted(folder)
         scores(folder)
         killed(folder)
         if PACKAGE == "mpich" and (standard := next(LIBRARY.glob("libmpi_abi.so*"), None)):

@@ -6,4 +6,4 @@ data=$1
 out=${2:-target/reproduction}
 cargo run --release --locked -- reproduce all --data "$data" -o "$out"
 sed -E 's#\]\(([a-z0-9-]+\.svg)\)#](figures/\1)#' "$out/reproduction.md" >docs/reproduction.md
-cp "$out"/figure[12]{,-extended,-extended-seconds}.svg "$out"/study-*.svg "$out"/figure[12]-step-sizes.csv docs/figures/
+cp "$out"/figure[12]{,-extended,-extended-seconds}.svg "$out"/rates.svg "$out"/study-*.svg "$out"/figure[12]-step-sizes.csv docs/figures/

@@ -182,12 +182,12 @@ fn large_data(folder: &Folder) {
     let (mut dense, mut sparse) = (String::new(), String::new());
     for _ in 0..75_000 {
         // Deviations fall from column to column, so that few passes suffice.
-        let row: Vec<String> = (0..120).map(|j| (digit() * 64 >> (j / 8)).to_string()).collect();
+        let row: Vec<String> = (0..120).map(|j| ((digit() * 64) >> (j / 8)).to_string()).collect();
         dense += &(row.join(",") + "\n");
     }
     for _ in 0..60_000 {
         let row: Vec<String> =
-            (1..=60).map(|j| format!("{}:{}", j * 2, 1 + (digit() * 64 >> (j / 4)))).collect();
+            (1..=60).map(|j| format!("{}:{}", j * 2, 1 + ((digit() * 64) >> (j / 4)))).collect();
         sparse += &("1 ".to_owned() + &row.join(" ") + "\n");
     }
     folder.write("x.csv", &dense);

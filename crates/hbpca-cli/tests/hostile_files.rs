@@ -78,8 +78,8 @@ fn names_cannot_speak_to_the_terminal() {
 fn columns_that_occur_beyond_any_memory_are_refused_with_4() {
     let folder = Folder::new();
     // Ten rows with the same 200,000 columns: none can be left out.
-    let row: String = (1..=200_000).map(|j| format!(" {j}:1")).collect();
-    folder.write("wide.svm", &format!("1{row}\n").repeat(10));
+    let row: Vec<String> = (1..=200_000).map(|j| format!(" {j}:1")).collect();
+    folder.write("wide.svm", &format!("1{}\n", row.concat()).repeat(10));
     let run = folder.run("fit wide.svm -k 3 --solver krylov --memory 40M");
     assert_eq!((run.code(), run.stdout().as_str()), (4, ""), "{}", run.stderr());
     assert!(run.stderr().contains("not enough memory: "), "{}", run.stderr());

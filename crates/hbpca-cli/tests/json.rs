@@ -349,8 +349,8 @@ fn every_command_prints_an_object_that_the_guide_describes() {
 #[test]
 fn a_refused_allocation_is_an_object() {
     let folder = Folder::new();
-    let row: String = (1..=200_000).map(|j| format!(" {j}:1")).collect();
-    folder.write("wide.svm", &format!("1{row}\n").repeat(10));
+    let row: Vec<String> = (1..=200_000).map(|j| format!(" {j}:1")).collect();
+    folder.write("wide.svm", &format!("1{}\n", row.concat()).repeat(10));
     let run = folder.run("fit wide.svm -k 3 --solver krylov --memory 40M --json");
     assert_eq!((run.json(4)["error"]["kind"].as_str(), run.stdout().lines().count()), (Some("memory"), 1));
     let lines: Vec<String> = (0..400_000_u64).map(|i| format!("{i},{}", i * i % 1009)).collect();

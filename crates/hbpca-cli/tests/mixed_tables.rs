@@ -123,6 +123,8 @@ fn every_kind_of_plot_is_drawn_with_names_and_shares() {
         ("m.safetensors --kind loadings", &["length, cm", "Component 1 (", "loading"][..]),
         ("m.safetensors flowers.csv --color species", &["species setosa", "% of the variance)"]),
         ("m.safetensors flowers.csv --color id --components 2,1", &["component 2 ("]),
+        ("m.safetensors flowers.csv --label species", &["setosa", "virginica"]),
+        ("m.safetensors flowers.csv --color species --label id", &["species setosa"]),
         ("m.safetensors flowers.csv --kind biplot", &["width", "arrows: 2 of 2 columns"]),
         ("m.safetensors --kind convergence", &["residual", "passes"]),
         ("s.csv --kind scores --color species", &["species virginica", "component 2"]),

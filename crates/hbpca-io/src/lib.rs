@@ -84,7 +84,7 @@ pub use one_hot::{Categories, OneHot};
 pub use options::{ColumnRef, Features, HeaderLine, MissingFields, Precision, ReadOptions};
 pub use output::{OutputFile, remove_unfinished};
 pub use read::{Data, read, read_bytes};
-pub use share::{Share, expand, share};
+pub use share::{Cut, NOMINAL_MEMORY, Share, expand, share};
 pub use sink::{RowSink, Summary, WriteOptions, create_sink, write};
 pub use source::{Numbering, RowSource, Stated};
 pub use survey::{ColumnKind, ColumnSurvey, TableSurvey, survey};

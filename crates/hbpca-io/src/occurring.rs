@@ -78,15 +78,6 @@ impl OccurringColumns {
         }
     }
 
-    /// What a person should know of columns that are not among these.
-    pub(crate) fn note(&self, others: usize, file: &str) -> Option<String> {
-        let columns = if others == 1 { "column has" } else { "columns have" };
-        let they = if others == 1 { "it has" } else { "they have" };
-        (others > 0).then(|| {
-            format!("{file}: {others} {columns} entries, and had none where the model was fitted: {they} no loadings")
-        })
-    }
-
     fn of_rows<T: Real>(
         &self,
         rows: Csr<'static, T>,
@@ -127,6 +118,17 @@ impl OccurringColumns {
     }
 }
 
+/// What a person should know of columns that are not among those of a model.
+pub(crate) fn note_of_others(others: usize, file: &str) -> Option<String> {
+    let columns = if others == 1 { "column has" } else { "columns have" };
+    let they = if others == 1 { "it has" } else { "they have" };
+    (others > 0).then(|| {
+        format!(
+            "{file}: {others} {columns} entries, and had none where the model was fitted: {they} no loadings"
+        )
+    })
+}
+
 impl Data {
     /// The columns that occur, where the data is sparse, has no names, and not all columns occur.
     pub fn occurring_columns(&self) -> Option<OccurringColumns> {
@@ -141,11 +143,8 @@ impl Data {
         numbers.shrink_to_fit();
         let all = self.matrix.n_cols();
         let fewer = !numbers.is_empty() && numbers.len() < all;
-        (fewer && self.column_names.is_none()).then(|| OccurringColumns {
-            numbers,
-            all,
-            first: self.first_column,
-        })
+        let wanted = fewer && self.column_names.is_none();
+        wanted.then_some(OccurringColumns { numbers, all, first: self.first_column })
     }
 
     /// The same data with these columns only, named by their numbers.

@@ -8,6 +8,7 @@ use hbpca::Matrix;
 use crate::block::{Labels, RowBlock};
 use crate::gather::Gather;
 use crate::input::{Input, Part};
+use crate::occurring::note_of_others;
 use crate::one_hot::encode;
 use crate::parts::Parts;
 use crate::source::{OpenSource, Stated};
@@ -92,7 +93,7 @@ fn gather_parts(parts: Vec<Part>, options: &ReadOptions) -> Result<Data, ReadErr
     if let Some(columns) = &options.occurring {
         (matrix, other_columns) = columns.of(matrix, &name)?;
         columns.refuse_other_shape(stated.n_columns, &name)?;
-        opening.notes.extend(columns.note(other_columns, &name));
+        opening.notes.extend(note_of_others(other_columns, &name));
         column_names = None;
     }
     let mut categories = Vec::new();

@@ -13,8 +13,12 @@ use crate::{ByteSize, Input, OnDisk, ReadError, ReadOptions, Storage, machine_me
 pub enum Share {
     /// Rows that follow each other, of a matrix that is stored row by row.
     Rows {
-        /// The rows.
-        rows: Box<dyn OnDisk>,
+        /// The rows, in shards that are summed one by one.
+        shards: Vec<RowRange>,
+        /// The number of the first one.
+        first: usize,
+        /// How many rows all ranks have.
+        n: usize,
         /// Whether they fit into the memory of a rank.
         fits: bool,
         /// Bytes of memory that a rank may take.
@@ -24,6 +28,20 @@ pub enum Share {
     Parts(Input),
 }
 
+/// How rows are cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// One shard for each rank.
+    ByRanks,
+    /// Into shards that do not depend on the number of ranks, each of which gets some.
+    ByData,
+}
+
+/// Shards of a matrix that is cut without asking how many ranks there are: as many ranks can share it.
+const SHARDS: usize = 64;
+/// Bytes of memory that such a matrix is planned with where none are given: what a machine happens to have must not matter.
+pub const NOMINAL_MEMORY: u64 = 4 << 30;
+
 /// The share of rank `rank` of `size`. Rows are cut evenly where the storage allows to read some of them; else whole parts are
 /// dealt by their size, and there must be one for every rank. `memory` is that of a rank; by default all
 /// ranks together take half of what a machine has, as if they were on one.
@@ -31,22 +49,57 @@ pub fn share(
     input: &Input,
     options: &ReadOptions,
     (rank, size): (usize, usize),
+    cut: Cut,
     memory: Option<ByteSize>,
     beside: impl Fn(&dyn RowChunks) -> u64,
 ) -> Result<Share, ReadError> {
     match on_disk(input, options)? {
         Storage::OnDisk(rows) => {
             let n = rows.n_rows();
+            let n_shards = match cut {
+                Cut::ByRanks => size,
+                Cut::ByData => SHARDS.min(n),
+            };
             if n < size {
                 let text = format!("{n} rows for {size} ranks: start at most {n} of them");
                 return Err(ReadError::option(&input.name(), text));
             }
-            let rows = Box::new(RowRange::new(rows, range(n, rank, size)));
-            let default = || machine_memory().map_or(u64::MAX, |all| all / 2 / size as u64);
-            let memory = memory.map_or_else(default, |ByteSize(memory)| memory);
-            let fits = rows.memory().saturating_mul(2).saturating_add(beside(&*rows)) <= memory;
-            Ok(Share::Rows { rows, fits, memory })
+            if n_shards < size {
+                let text = format!(
+                    "--reproducible cuts the rows into {n_shards} shards: start at most so many ranks, not {size}"
+                );
+                return Err(ReadError::option(&input.name(), text));
+            }
+            let all = RowRange::new(rows, 0..n);
+            let own: Vec<Range<usize>> =
+                range(n_shards, rank, size).map(|shard| range(n, shard, n_shards)).collect();
+            let (first, end) = (own[0].start, own[own.len() - 1].end);
+            let fits = |rows: &RowRange, memory: u64| {
+                rows.memory().saturating_mul(2).saturating_add(beside(rows)) <= memory
+            };
+            let given = memory.map(|ByteSize(memory)| memory);
+            let (fits, memory) = match cut {
+                Cut::ByRanks => {
+                    let memory = given
+                        .unwrap_or_else(|| machine_memory().map_or(u64::MAX, |all| all / 2 / size as u64));
+                    (fits(&all.other(first..end), memory), memory)
+                }
+                // As one rank would do it.
+                Cut::ByData => {
+                    let memory = given.unwrap_or(NOMINAL_MEMORY);
+                    (fits(&all, memory), memory)
+                }
+            };
+            let shards = own.into_iter().map(|rows| all.other(rows)).collect();
+            Ok(Share::Rows { shards, first, n, fits, memory })
         }
+        Storage::Whole { reason, .. } if cut == Cut::ByData => Err(ReadError::option(
+            &input.name(),
+            format!(
+                "--reproducible cuts the rows into shards, and they cannot be read so because {reason}: convert them with hbpca convert \
+                 to .npy, .npz or a chunk folder (a name ending in .chunks)"
+            ),
+        )),
         Storage::Whole { reason, .. } => {
             let files = input.files()?.unwrap_or_default();
             if files.len() < size {
@@ -69,7 +122,7 @@ pub fn share(
     }
 }
 
-/// The rows of rank `rank` of `size`.
+/// The `rank`-th of `size` nearly equal ranges of `0..n`.
 fn range(n: usize, rank: usize, size: usize) -> Range<usize> {
     let cut = |r: usize| (n as u128 * r as u128 / size as u128) as usize;
     cut(rank)..cut(rank + 1)

@@ -243,13 +243,14 @@ impl OnDisk for WeightsApartOnDisk {
     fn column_names(&self) -> Option<&[String]> {
         Some(&self.names)
     }
-    fn read_weights(&mut self) -> Result<Option<Vec<f64>>, Error> {
-        let mut weights = Vec::with_capacity(self.rows.n_rows());
-        let mut recycled = None;
-        for i in 0..self.rows.starts().len() - 1 {
-            let rows = self.rows.read_chunk(i, recycled.take())?;
-            weights.extend(numbers_of(&rows, self.at));
-            recycled = Some(rows);
+    fn read_weights(&mut self, wanted: Range<usize>) -> Result<Option<Vec<f64>>, Error> {
+        let mut weights = Vec::with_capacity(wanted.len());
+        let starts = self.rows.starts().to_vec();
+        for chunk in starts.windows(2) {
+            let (from, to) = (chunk[0].max(wanted.start), chunk[1].min(wanted.end));
+            if from < to {
+                weights.extend(numbers_of(&self.rows.read_rows(from..to)?, self.at));
+            }
         }
         let name = self.rows.column_names().map_or_else(String::new, |names| names[self.at].clone());
         weights_of(&self.file, (name, Labels::Numbers(weights))).map(Some).map_err(failed)

@@ -195,6 +195,7 @@ impl Comparison {
             solvers: solver_views(std::iter::once(race)),
             groups: vec![race_group("race", "The race", std::slice::from_ref(race))],
             heat_maps: study.iter().map(|study| heat_map_view("study", &study.heat_map(None))).collect(),
+            rates: None,
             tables: vec![ranking(race)],
             environment: facts,
             files: vec![

@@ -48,6 +48,9 @@ pub struct PlotArgs {
     /// Column of the data or of the scores that colours the rows: its name, or its number from 0
     #[arg(long, value_name = "NAME|INDEX", allow_negative_numbers = true)]
     pub color: Option<String>,
+    /// Column of the data or of the scores that names the rows beside their dots, the outermost where there are many
+    #[arg(long, value_name = "NAME|INDEX", allow_negative_numbers = true)]
+    pub label: Option<String>,
     /// The plot, as SVG, PNG or HTML by its extension
     #[arg(short, long, value_name = "FILE.svg|.png|.html")]
     pub output: PathBuf,
@@ -107,7 +110,11 @@ impl PlotArgs {
 
     fn refuse_idle_flags(&self, kind: PlotKind) -> Result<(), LabError> {
         let shows_rows = matches!(kind, PlotKind::Scores | PlotKind::Biplot);
-        let idle = [("--color", self.color.is_some()), ("DATA", self.data.is_some())];
+        let idle = [
+            ("--color", self.color.is_some()),
+            ("--label", self.label.is_some()),
+            ("DATA", self.data.is_some()),
+        ];
         match idle.into_iter().find(|(_, given)| *given && !shows_rows) {
             None => Ok(()),
             Some((flag, _)) => Err(LabError::Usage(format!(
@@ -130,8 +137,9 @@ impl PlotArgs {
         let data = self.read(path, options)?;
         if data.matrix.n_cols() != model.n_features() {
             let (found, needed) = (data.matrix.n_cols(), model.n_features());
-            let message =
-                format!("{found} columns, the model has {needed}: is the --color column one of them?");
+            let message = format!(
+                "{found} columns, the model has {needed}: is the column of --color or --label one of them?"
+            );
             return Err(LabError::description(path.display().to_string(), message));
         }
         let scores = model.transform(&data.matrix, Whitening::Off)?;
@@ -141,6 +149,7 @@ impl PlotArgs {
             components: self.plane_of()?,
             shares: Some(model.explained_variance_ratio()),
             colouring: self.colouring(&data),
+            labels: self.labels(&data),
         };
         match kind {
             PlotKind::Biplot => {
@@ -162,7 +171,8 @@ impl PlotArgs {
         };
         let k = data.matrix.n_cols();
         let scores = row_major(&data.matrix);
-        let shown = Plane { scores: &scores, k, components, shares: None, colouring: self.colouring(&data) };
+        let (colouring, labels) = (self.colouring(&data), self.labels(&data));
+        let shown = Plane { scores: &scores, k, components, shares: None, colouring, labels };
         let mut figure = plots::scores(&shown)?;
         if let Some(panel) = figure.panels.first_mut() {
             panel.x_label = format!("component {}", a + 1);
@@ -172,7 +182,7 @@ impl PlotArgs {
     }
 
     fn read(&self, path: &std::path::Path, options: ReadOptions) -> Result<Data, LabError> {
-        let keep = self.color.iter().map(|column| ColumnRef::parse(column)).collect();
+        let keep = self.color.iter().chain(&self.label).map(|column| ColumnRef::parse(column)).collect();
         let options = ReadOptions { keep, ..options };
         Ok(hbpca_io::read(Input::path(path), &options)?)
     }
@@ -181,6 +191,12 @@ impl PlotArgs {
         let column = self.color.as_deref()?;
         let name = if column.trim().parse::<i64>().is_ok() { "label" } else { column };
         data.kept.first().map(|(_, values)| (Colouring::of(values), name.to_owned()))
+    }
+
+    /// What is written beside the rows: the last of the columns that were read beside them.
+    fn labels(&self, data: &Data) -> Option<Vec<String>> {
+        self.label.as_ref()?;
+        data.kept.last().map(|(_, values)| (0..values.len()).map(|l| values.text(l).into_owned()).collect())
     }
 }
 

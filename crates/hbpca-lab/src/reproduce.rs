@@ -7,9 +7,11 @@ use serde::Serialize;
 
 use crate::dataset::Dataset;
 use crate::experiment::{Catalogue, DatasetSpec, RaceSpec, StudySpec};
+use crate::figure::chart::Figure;
 use crate::figure::races::{Abscissa, Field, race_figure, thinning_note};
 use crate::figure::{heat_map_svg, svg, write_svg_and_png};
 use crate::findings::{Claim, claims, claims_markdown, table1, table2, table3};
+use crate::plots::rates_of_races;
 use crate::progress::Progress;
 use crate::race::{Race, RunStore, Track, looks_csv, searches_csv, seconds_csv};
 use crate::reference::Reference;
@@ -99,6 +101,14 @@ pub struct Results {
     pub used: Vec<Used>,
     /// Data sets whose files are not in the folder.
     pub absent: Vec<DatasetSpec>,
+}
+
+impl Results {
+    /// What the theory says of the step sizes of the races.
+    pub fn rates(&self) -> Option<Figure> {
+        let races: Vec<&Race> = self.races.iter().flat_map(|(_, races)| races).collect();
+        (!races.is_empty()).then(|| rates_of_races(&races))
+    }
 }
 
 impl Plan {
@@ -215,6 +225,9 @@ pub fn write_figures(results: &Results, out: &Path) -> Result<(), LabError> {
     if !results.studies.is_empty() {
         let lines: String = results.studies.iter().map(Study::csv).collect();
         write_atomically(&out.join("study.csv"), format!("{}{lines}", Study::CSV_HEADER).as_bytes())?;
+    }
+    if let Some(rates) = results.rates() {
+        write_svg_and_png(&svg(&rates)?, out, "rates")?;
     }
     for study in &results.studies {
         let note = thinning_note(study.thinned_from.map(|from| (study.n, from)).into_iter());

@@ -106,7 +106,7 @@ impl Partitions for Here {
 #[test]
 fn a_fault_in_any_round_ends_the_fit_with_one_error() {
     for matrix in [dense_problem(120, 6), sparse_problem(120, 6)] {
-        for solver in [SolverKind::Covariance, SolverKind::Krylov] {
+        for solver in [SolverKind::Covariance, SolverKind::Krylov, SolverKind::Anchored] {
             let sound = Here::new(&matrix, None);
             sound.fit(solver).unwrap();
             let rounds = sound.round.get();
@@ -138,7 +138,7 @@ fn a_fault_in_any_round_ends_the_fit_with_one_error() {
 #[test]
 fn partitions_agree_with_memory() {
     for matrix in [dense_problem(120, 6), sparse_problem(120, 6)] {
-        for solver in [SolverKind::Covariance, SolverKind::Krylov] {
+        for solver in [SolverKind::Covariance, SolverKind::Krylov, SolverKind::Anchored] {
             let alone = FitConfig { solver, k: 2, ..FitConfig::default() }.fit(&matrix).unwrap();
             let fit = Here::new(&matrix, None).fit(solver).unwrap();
             for (i, (a, b)) in alone.model.eigenvalues().iter().zip(fit.model.eigenvalues()).enumerate() {

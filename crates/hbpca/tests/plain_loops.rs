@@ -427,6 +427,27 @@ fn dynamic_momentum_is_that_of_its_source_and_comes_near_the_oracle() {
 }
 
 #[test]
+fn dynamic_momentum_keeps_up_with_the_oracle_over_epochs() {
+    // Full batches, so that the recurrence of an epoch is exact; λ₂/λ₁ = 0.8.
+    let rows = Rows::new();
+    let x = rows.matrix();
+    let n = x.n_rows();
+    let looks = |momentum: Box<dyn Momentum>| {
+        let mut covariance = Covariance::new(&x, Preprocessing::NONE).unwrap();
+        let sampler = Sampler::new(n, n, Replacement::Without, 1).unwrap();
+        let mut solver = VrHbPower::new(D, 1.0, Epoch::new(5).unwrap(), momentum, sampler, &start()).unwrap();
+        let limits = Limits { tol: 1e-11, ..Limits::default() };
+        let report = Driver::new(limits).run(&mut solver, &mut covariance).unwrap();
+        assert_eq!(report.outcome, Outcome::Converged);
+        report.passes
+    };
+    let oracle = looks(Box::new(OracleMomentum::new(0.8).unwrap()));
+    let dynamic = looks(Box::new(DynamicMomentum::new(5)));
+    // Two epochs without momentum and one that learns.
+    assert!(dynamic <= 1.5 * oracle, "{dynamic} passes, {oracle} with the oracle");
+}
+
+#[test]
 fn every_rival_finds_the_answer_of_the_dense_eigensolver() {
     let rows = Rows::new();
     let x = rows.matrix();

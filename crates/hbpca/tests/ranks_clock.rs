@@ -96,14 +96,16 @@ fn rounds_times_delay_is_the_time() {
 fn solvers_differ_by_the_ratio_of_their_rounds() {
     let matrix = dense_problem(400, 40);
     let of = |solver| {
-        let (fit, seconds, rounds) = timed(&config(solver), &matrix, 4);
+        let (fit, seconds, messages) = timed(&config(solver), &matrix, 4);
         assert_eq!(fit.outcome, Outcome::Converged);
+        // The rows of a sample ride beside a sum, in two messages of their own.
+        let rounds = messages - if solver == SolverKind::Anchored { 2 } else { 0 };
         assert!(explain(rounds, 4, seconds), "{solver}: {seconds} s, {rounds} rounds");
         (seconds, rounds as f64)
     };
     let (krylov, anchored, covariance) =
         (of(SolverKind::Krylov), of(SolverKind::Anchored), of(SolverKind::Covariance));
-    // A start from a sample, which here is all rows, spares anchored half the rounds of krylov, and so half the time.
+    // A sample of a quarter of the rows spares anchored a third of the rounds of krylov, and so a third of the time.
     for (one, other) in [(krylov, anchored), (krylov, covariance)] {
         let (times, rounds) = (one.0 / other.0, one.1 / other.1);
         assert!(rounds > 1.5, "{rounds} times the rounds");

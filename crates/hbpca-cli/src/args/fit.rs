@@ -83,6 +83,10 @@ pub struct FitArgs {
     /// Measure this machine before a solver is chosen; the choice, and the last bits, may then differ between machines
     #[arg(long, help_heading = METHOD)]
     pub tune: bool,
+    /// The same bits on any number of ranks, of one machine or many: rows are cut into 64 shards and summed shard by shard, which takes a little
+    /// longer; without --memory, 4G are counted with
+    #[arg(long, conflicts_with = "tune", help_heading = METHOD)]
+    pub reproducible: bool,
     /// Memory to stay within, such as 512M or 4G; data that does not fit is read from disk in every pass [default: half of what
     /// the machine or its control group allows]
     #[arg(long, value_name = "SIZE")]

@@ -3,13 +3,13 @@
 use hbpca::certificate::Certainty;
 use hbpca::checkpoint::{Checkpoint, Checkpoints, SaveCheckpoint};
 use hbpca::missing::Missing;
-use hbpca::operator::Communicator;
+use hbpca::operator::{Communicator, SingleRank};
 use hbpca::probe::ProbeResult;
 use hbpca::{
     CancelToken, Centering, Error, Fit, FitConfig, Limits, Observer, Outcome, Preprocessing, RowChunks,
     Scaling,
 };
-use hbpca_io::{ByteSize, Categories, Data, OccurringColumns, OutputFile, Reading, StoredModel};
+use hbpca_io::{ByteSize, Categories, Cut, Data, OccurringColumns, OutputFile, Reading, StoredModel};
 
 use std::time::Instant;
 
@@ -32,6 +32,9 @@ use crate::ranks;
 
 /// Runs `hbpca fit`.
 pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
+    if args.reproducible {
+        return run_on_ranks(args, &SingleRank);
+    }
     plan::use_threads(&args.threads, (&args.verbosity).into())?;
     let FitPlan {
         source,
@@ -68,15 +71,24 @@ pub fn run_on_ranks(args: &FitArgs, ranks: &dyn Communicator) -> Result<Exit, Fa
     let verbosity = if leads { (&args.verbosity).into() } else { Verbosity::Quiet };
     let of = (ranks.rank(), ranks.size());
     let planned = plan::use_threads(&args.threads, verbosity).and_then(|()| RankFitPlan::new(args, of));
-    let RankFitPlan { source, config, components, start_names, solver_flags, checkpoints, outputs } =
-        ranks::agree(ranks, planned)?;
+    let RankFitPlan {
+        source,
+        weights,
+        cut,
+        config,
+        components,
+        start_names,
+        solver_flags,
+        checkpoints,
+        outputs,
+    } = ranks::agree(ranks, planned)?;
     let limits = &config.limits;
     let around = Around { args, limits, components, solver_flags, checkpoints, outputs, verbosity };
     let in_order = |names: Option<&[String]>, data: &str, (n, d)| {
         let config = plan::start_in_order(&config, start_names.as_deref(), names, data);
         config.map(|config| components.of(config, n, d))
     };
-    around.fit(|with| on_ranks(source, ranks, in_order, with))
+    around.fit(|with| on_ranks((source, &weights, cut), ranks, in_order, with))
 }
 
 /// What surrounds a fit: progress and checkpoints before, files and reports after.
@@ -334,7 +346,7 @@ fn from_disk(
 
 /// Fits this rank's rows with those of all others.
 fn on_ranks(
-    source: RankSource,
+    (source, weights, cut): (RankSource, &Weights, Cut),
     ranks: &dyn Communicator,
     in_order: impl Fn(Option<&[String]>, &str, (usize, usize)) -> Result<FitConfig, Failure>,
     with: With<'_, '_>,
@@ -343,7 +355,7 @@ fn on_ranks(
     let clock = Instant::now();
     let fits = ranks::all(ranks, source.fits())?;
     let name = source.name.clone();
-    let OwnRows { rows, column_names, narrowed } = ranks::agree(ranks, source.rows(fits))?;
+    let OwnRows { rows, weights, column_names, narrowed } = ranks::agree(ranks, source.rows(fits, weights))?;
     let read_seconds = clock.elapsed().as_secs_f64();
     let column_names = ranks::same_names(ranks, column_names)?;
     let (n, d) = rows.shape();
@@ -353,16 +365,21 @@ fn on_ranks(
     let entries = ranks::total(ranks, entries)?;
     let cancel = CancelToken::default();
     let running = Running::with(&cancel);
+    let mut matrices = Vec::new();
     let run = config.run().observers(observers).cancelled_by(&cancel).checkpoints(checkpoints);
     let run = if narrowed { run.rounded_from_double() } else { run };
-    let mut matrix = None;
-    let fit =
-        run.fit_on_ranks(Ok(rows.for_rank(&mut matrix)), ranks).map_err(|error| refused(&error, &name))?;
+    let run = run.weights(weights.as_deref());
+    let mut shards = rows.for_rank(&mut matrices);
+    let fit = match cut {
+        Cut::ByRanks => run.fit_on_ranks(Ok(shards.swap_remove(0)), ranks),
+        Cut::ByData => run.fit_shards_on_ranks(Ok(shards), ranks),
+    };
+    let fit = fit.map_err(|error| refused(&error, &name))?;
     drop(running);
     let Some(fit) = fit else { return Ok(None) };
     let kind = if sparse { "sparse" } else { "dense" };
     let about = About {
-        storage: storage(&format!("{kind}, {place} on {} ranks", fit.ranks), sparse, entries),
+        storage: storage(&format!("{kind}, {place}{}", ranks_in_words(&fit, cut)), sparse, entries),
         nnz: entries,
         name,
         column_names,
@@ -373,6 +390,18 @@ fn on_ranks(
         stream: None,
     };
     Ok(Some((fit, about)))
+}
+
+/// Where the bits come from.
+fn ranks_in_words(fit: &Fit, cut: Cut) -> String {
+    let ranks = match fit.ranks {
+        1 => "on 1 rank".to_owned(),
+        n => format!("on {n} ranks"),
+    };
+    match cut {
+        Cut::ByRanks => format!(" {ranks}"),
+        Cut::ByData => format!(" {ranks}, reproducible on any number of them"),
+    }
 }
 
 /// What a person reads.

@@ -15,7 +15,7 @@ use super::info_table::MixedTable;
 use crate::args::InfoArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::say::Verbosity;
-use crate::output::table::facts;
+use crate::output::table::{Side, Table, facts};
 use crate::output::{self, json, loadings, number, scree};
 use crate::plan::{self, Loaded, Source};
 
@@ -101,7 +101,20 @@ struct ColumnRanges {
     max: [f64; 2],
     mean: [f64; 2],
     std: [f64; 2],
+    #[serde(skip)]
+    each: Vec<ColumnSummary>,
 }
+
+/// One column.
+struct ColumnSummary {
+    min: f64,
+    max: f64,
+    mean: f64,
+    std: f64,
+}
+
+/// Columns up to which a report has a line for each.
+const MOST_LINES: usize = 40;
 
 impl DataObject {
     fn of(loaded: &Loaded, preprocessing: Preprocessing) -> Result<Self, Failure> {
@@ -183,7 +196,32 @@ impl ColumnRanges {
             max: range(statistics.max()),
             mean: range(statistics.mean()),
             std: range(&std),
+            each: (0..std.len())
+                .map(|j| ColumnSummary {
+                    min: statistics.min()[j],
+                    max: statistics.max()[j],
+                    mean: statistics.mean()[j],
+                    std: std[j],
+                })
+                .collect(),
         }
+    }
+
+    /// A line for each column, where they are few and have names.
+    fn table(&self) -> Option<String> {
+        let names = self.names.as_ref().filter(|names| names.len() <= MOST_LINES)?;
+        let mut table = Table::new(&[
+            ("column", Side::Left),
+            ("smallest", Side::Right),
+            ("largest", Side::Right),
+            ("mean", Side::Right),
+            ("deviation", Side::Right),
+        ]);
+        for (name, ColumnSummary { min, max, mean, std }) in names.iter().zip(&self.each) {
+            let [min, max, mean, std] = [min, max, mean, std].map(|x| number::short(*x));
+            table.row([name.clone(), min, max, mean, std]);
+        }
+        Some(table.render())
     }
 }
 
@@ -203,7 +241,8 @@ fn data_report(object: &DataObject, name: &str) -> String {
     );
     let mebibytes = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
     let read = (mebibytes(object.bytes_read), number::seconds(object.read_seconds));
-    facts(&[
+    let table = columns.table().map_or_else(String::new, |table| format!("\n{table}"));
+    let facts = facts(&[
         ("data", format!("{name} ({})", object.format)),
         ("rows n", number::count(object.n)),
         (
@@ -226,7 +265,8 @@ fn data_report(object: &DataObject, name: &str) -> String {
             "total variance",
             format!("{} ({})", number::value(object.total_variance), preparation(object.preprocessing)),
         ),
-    ])
+    ]);
+    format!("{facts}{table}")
 }
 
 /// `hbpca info MODEL --json`.

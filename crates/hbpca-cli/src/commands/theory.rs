@@ -179,14 +179,14 @@ fn row(method: &'static str, eta: f64, best: bool, contraction: Contraction) -> 
     }
 }
 
-/// What a method without variance reduction ends at.
+/// What a method without variance reduction is promised.
 fn floor(tangent: f64) -> String {
     let value = number::short(tangent);
     if tangent == 0.0 {
         String::new()
     } else if tangent < 1.0 {
         format!(
-            "Power iteration with such batches in place of C ends at a tangent of about 4√K/Δ = {value} (Hardt & Price)\n"
+            "Power iteration with such batches in place of C, were none off by more than √K, ends at a tangent of at most 4√K/Δ = {value} (Hardt & Price)\n"
         )
     } else {
         format!(

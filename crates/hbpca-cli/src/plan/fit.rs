@@ -2,7 +2,7 @@
 
 use hbpca::missing::Missing;
 use hbpca::{Batch, FitConfig, Limits, MomentumChoice, PrecisionChoice, RowChunks, Tuning};
-use hbpca_io::{ByteSize, OutputFile, Place, Precision, TemporaryFolder};
+use hbpca_io::{ByteSize, Cut, NOMINAL_MEMORY, OutputFile, Place, Precision, TemporaryFolder};
 
 use super::{
     CheckpointFiles, Files, RankSource, SolverFlags, Source, Streamed, Weights, create, open_model,
@@ -188,6 +188,10 @@ fn check_files(args: &FitArgs) -> Result<(), Failure> {
 pub struct RankFitPlan {
     /// This rank's share of the data.
     pub source: RankSource,
+    /// Where the weights of the rows come from.
+    pub weights: Weights,
+    /// How rows are cut into what is summed as one.
+    pub cut: Cut,
     /// The choices.
     pub config: FitConfig,
     /// Whether they say how many components.
@@ -206,10 +210,17 @@ impl RankFitPlan {
     /// The same for rank `rank` of `size`.
     pub fn new(args: &FitArgs, (rank, size): (usize, usize)) -> Result<Self, Failure> {
         refuse_on_ranks(args)?;
-        let (source, config, start_names) = begin(args)?;
-        let leads = rank == 0;
+        let (mut source, mut config, start_names) = begin(args)?;
+        let weights = Weights::from(&args.weights);
+        weights.ask(&mut source);
+        if args.reproducible {
+            config.memory = Some(args.memory.map_or(NOMINAL_MEMORY, |ByteSize(memory)| memory));
+        }
+        let (leads, cut) = (rank == 0, cut(args));
         Ok(Self {
-            source: source.share((rank, size), &config, args.memory)?,
+            source: source.share((rank, size), cut, &config, args.memory)?,
+            weights,
+            cut,
             components: Components::given(args),
             solver_flags: SolverFlags::given(args),
             config,
@@ -220,17 +231,17 @@ impl RankFitPlan {
     }
 }
 
-/// Refuses what only one process can do so far.
+fn cut(args: &FitArgs) -> Cut {
+    if args.reproducible { Cut::ByData } else { Cut::ByRanks }
+}
+
+/// Refuses what neither several ranks nor shards can do so far.
 fn refuse_on_ranks(args: &FitArgs) -> Result<(), Failure> {
-    let given = [
-        ("--weight-column", args.weights.weight_column.is_some()),
-        ("--weights", args.weights.weights.is_some()),
-        ("--missing", args.missing.policy() != Missing::Error),
-        ("--one-hot", args.one_hot.is_some()),
-    ];
+    let given =
+        [("--missing", args.missing.policy() != Missing::Error), ("--one-hot", args.one_hot.is_some())];
     match given.iter().find(|(_, given)| *given) {
         Some((flag, _)) => Err(Failure::Usage(format!(
-            "{flag} works in one process only: leave it out, or do without a launcher"
+            "{flag} works in one process only: leave it out, or do without a launcher and without --reproducible"
         ))),
         None => Ok(()),
     }

@@ -7,10 +7,11 @@ use std::time::Instant;
 use hbpca::missing::Missing;
 use hbpca::{FitConfig, Matrix, RankRows, RowChunks};
 use hbpca_io::{
-    BedFile, ByteSize, ColumnRef, Data, Features, Input, MissingFields, NamesToMatch, OccurringColumns,
-    OnDisk, OneHot, Place, Precision, ReadOptions, Share, Storage, StoredModel,
+    BedFile, ByteSize, ColumnRef, Cut, Data, Features, Input, MissingFields, NamesToMatch, OccurringColumns,
+    OnDisk, OneHot, Place, Precision, ReadOptions, RowRange, Share, Storage, StoredModel,
 };
 
+use super::Weights;
 use crate::args::DataArgs;
 use crate::exit::Failure;
 use crate::output::number;
@@ -47,23 +48,27 @@ impl RankSource {
         }
     }
 
-    /// This rank's rows, in memory where those of all ranks fit.
-    pub fn rows(self, fits: bool) -> Result<OwnRows, Failure> {
-        let Self { share, options, .. } = self;
+    /// This rank's rows and their weights, in memory where those of all ranks fit.
+    pub fn rows(self, fits: bool, weights: &Weights) -> Result<OwnRows, Failure> {
+        let Self { share, options, name } = self;
         match share {
-            Share::Rows { rows, memory, .. } if !fits => {
-                let column_names = rows.column_names().map(<[String]>::to_vec);
-                Ok(OwnRows { rows: Held::Disk { rows, memory }, column_names, narrowed: false })
-            }
-            Share::Rows { mut rows, .. } => {
-                let column_names = rows.column_names().map(<[String]>::to_vec);
-                let n = rows.n_rows();
-                let matrix = rows.read_rows(0..n).map_err(|error| Failure::refused(&error, &self.name))?;
-                Ok(OwnRows { rows: Held::Memory(matrix), column_names, narrowed: false })
+            Share::Rows { mut shards, first, n, memory, .. } => {
+                let column_names = shards[0].column_names().map(<[String]>::to_vec);
+                let weights = weights.of_some(&mut shards, (first, n), &name)?;
+                let rows = if fits {
+                    let read = |mut rows: RowRange| rows.read_rows(0..rows.n_rows());
+                    let matrices = shards.into_iter().map(read).collect::<Result<_, _>>();
+                    Held::Memory(matrices.map_err(|error| Failure::refused(&error, &name))?)
+                } else {
+                    Held::Disk { shards, memory }
+                };
+                Ok(OwnRows { rows, weights, column_names, narrowed: false })
             }
             Share::Parts(input) => {
-                let Data { matrix, column_names, narrowed, .. } = hbpca_io::read(input, &options)?;
-                Ok(OwnRows { rows: Held::Memory(matrix), column_names, narrowed })
+                let mut data = hbpca_io::read(input, &options)?;
+                let weights = weights.of_parts(&mut data)?;
+                let Data { matrix, column_names, narrowed, .. } = data;
+                Ok(OwnRows { rows: Held::Memory(vec![matrix]), weights, column_names, narrowed })
             }
         }
     }
@@ -73,40 +78,52 @@ impl RankSource {
 pub struct OwnRows {
     /// The rows.
     pub rows: Held,
+    /// Their weights.
+    pub weights: Option<Vec<f64>>,
     /// The names of their columns.
     pub column_names: Option<Vec<String>>,
     /// Whether they were rounded to single precision.
     pub narrowed: bool,
 }
 
-/// Rows in the memory of this rank, or on its disk.
+/// Shards of rows in the memory of this rank, or on its disk.
 pub enum Held {
-    Memory(Matrix<'static>),
-    Disk { rows: Box<dyn OnDisk>, memory: u64 },
+    Memory(Vec<Matrix<'static>>),
+    Disk { shards: Vec<RowRange>, memory: u64 },
 }
 
 impl Held {
     /// Whether they are sparse, how many entries they have, and where they are.
     pub fn about(&self) -> (bool, usize, &'static str) {
         match self {
-            Self::Memory(matrix) => (matrix.is_sparse(), matrix.nnz(), "in memory"),
-            Self::Disk { rows, .. } => (rows.is_sparse(), rows.nnz(), "on disk"),
+            Self::Memory(shards) => {
+                (shards[0].is_sparse(), shards.iter().map(Matrix::nnz).sum(), "in memory")
+            }
+            Self::Disk { shards, .. } => {
+                (shards[0].is_sparse(), shards.iter().map(RowChunks::nnz).sum(), "on disk")
+            }
         }
     }
 
     /// Rows and columns.
     pub fn shape(&self) -> (usize, usize) {
         match self {
-            Self::Memory(matrix) => (matrix.n_rows(), matrix.n_cols()),
-            Self::Disk { rows, .. } => (rows.n_rows(), rows.n_cols()),
+            Self::Memory(shards) => (shards.iter().map(Matrix::n_rows).sum(), shards[0].n_cols()),
+            Self::Disk { shards, .. } => (shards.iter().map(RowChunks::n_rows).sum(), shards[0].n_cols()),
         }
     }
 
-    /// As the core takes them; a matrix is kept in `place`.
-    pub fn for_rank<'a>(self, place: &'a mut Option<Matrix<'static>>) -> RankRows<'a> {
+    /// As the core takes them; matrices are kept in `place`.
+    pub fn for_rank<'a>(self, place: &'a mut Vec<Matrix<'static>>) -> Vec<RankRows<'a>> {
         match self {
-            Self::Memory(matrix) => RankRows::Memory(place.insert(matrix)),
-            Self::Disk { rows, memory } => RankRows::Disk { rows: Box::new(rows), memory },
+            Self::Memory(matrices) => {
+                *place = matrices;
+                place.iter().map(RankRows::Memory).collect()
+            }
+            Self::Disk { shards, memory } => {
+                let on_disk = |rows| RankRows::Disk { rows: Box::new(rows), memory };
+                shards.into_iter().map(on_disk).collect()
+            }
         }
     }
 }
@@ -243,11 +260,12 @@ impl Source {
     pub fn share(
         self,
         of: (usize, usize),
+        cut: Cut,
         config: &FitConfig,
         memory: Option<ByteSize>,
     ) -> Result<RankSource, Failure> {
         let beside = |rows: &dyn RowChunks| config.memory_beside(rows);
-        let share = hbpca_io::share(&self.input, &self.options, of, memory, beside)?;
+        let share = hbpca_io::share(&self.input, &self.options, of, cut, memory, beside)?;
         Ok(RankSource { name: self.name, share, options: self.options })
     }
 

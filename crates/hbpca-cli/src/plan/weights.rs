@@ -56,12 +56,50 @@ impl Weights {
         }
     }
 
+    /// The same for whole parts on one of several ranks, which does not know where in a file of weights theirs are.
+    pub fn of_parts(&self, data: &mut Data) -> Result<Option<Vec<f64>>, Failure> {
+        match self {
+            Self::File(path) => Err(Failure::Usage(format!(
+                "--weights {} on several ranks needs rows that can be read in ranges: convert the data with hbpca convert to .npy, .npz or a \
+                 chunk folder, or give the weights in a column (--weight-column)",
+                path.display()
+            ))),
+            Self::None | Self::Column(_) => Ok(data.weights.take()),
+        }
+    }
+
     /// The weights of rows on disk.
     pub fn of_disk(&self, rows: &mut dyn OnDisk, name: &str) -> Result<Option<Vec<f64>>, Failure> {
         match self {
             Self::File(path) => read(path, rows.n_rows()).map(Some),
             Self::None | Self::Column(_) => {
-                rows.read_weights().map_err(|error| Failure::refused(&error, name))
+                let all = 0..rows.n_rows();
+                rows.read_weights(all).map_err(|error| Failure::refused(&error, name))
+            }
+        }
+    }
+
+    /// The weights of the rows of one rank, in shards that follow each other from row `first` of n on.
+    pub fn of_some(
+        &self,
+        shards: &mut [impl OnDisk],
+        (first, n): (usize, usize),
+        name: &str,
+    ) -> Result<Option<Vec<f64>>, Failure> {
+        match self {
+            Self::None => Ok(None),
+            Self::File(path) => {
+                let own: usize = shards.iter().map(|rows| rows.n_rows()).sum();
+                Ok(Some(read(path, n)?[first..first + own].to_vec()))
+            }
+            Self::Column(_) => {
+                let weights = shards.iter_mut().map(|rows| {
+                    let all = 0..rows.n_rows();
+                    rows.read_weights(all)
+                });
+                let weights = weights.collect::<Result<Option<Vec<_>>, _>>();
+                let weights = weights.map_err(|error| Failure::refused(&error, name))?;
+                Ok(weights.map(|weights| weights.concat()))
             }
         }
     }

@@ -11,6 +11,7 @@ mod row_range;
 mod watched;
 
 use std::fs;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -45,8 +46,8 @@ pub trait OnDisk: RowChunks {
         None
     }
 
-    /// Reads the weights of the rows, where a column was named that holds them: one reading of everything.
-    fn read_weights(&mut self) -> Result<Option<Vec<f64>>, Error> {
+    /// Reads the weights of these rows, where a column was named that holds them: one reading of the rows.
+    fn read_weights(&mut self, _rows: Range<usize>) -> Result<Option<Vec<f64>>, Error> {
         Ok(None)
     }
 }

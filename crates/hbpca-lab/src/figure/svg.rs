@@ -315,7 +315,8 @@ fn draw_series(chart: &mut Chart<'_, '_>, panel: &Panel, series: &Series) -> Res
         let style = font(11).color(&RGBColor(40, 40, 40)).pos(Pos::new(side, VPos::Center));
         EmptyElement::at(*point) + Text::new(shortened(text), (offset, 0), style)
     };
-    chart.draw_series(points.iter().zip(&series.texts).map(text)).map_err(failed)?;
+    let named = points.iter().zip(&series.texts).filter(|(_, text)| !text.is_empty());
+    chart.draw_series(named.map(text)).map_err(failed)?;
     Ok(())
 }
 

@@ -8,7 +8,7 @@ mod scree;
 
 pub use convergence::convergence;
 pub use loadings::loadings;
-pub use rates::rates;
+pub use rates::{rates, rates_of_races};
 pub use scores::{Plane, biplot, scores};
 pub use scree::scree;
 
@@ -67,6 +67,7 @@ fn html(figure: &Figure) -> Result<String, LabError> {
         solvers: Vec::new(),
         groups: vec![group],
         heat_maps: Vec::new(),
+        rates: None,
         tables: Vec::new(),
         environment: environment(),
         files: Vec::new(),

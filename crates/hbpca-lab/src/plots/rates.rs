@@ -4,6 +4,7 @@ use hbpca::theory::{LiteralBound, Method, Problem};
 
 use crate::figure::chart::{Dash, Figure, Mark, Panel, Scale, Series, Style};
 use crate::figure::palette;
+use crate::race::Race;
 
 /// Step sizes a decade.
 const PER_DECADE: i32 = 24;
@@ -24,6 +25,42 @@ pub fn rates(problem: &Problem, bound: Option<&LiteralBound>) -> Figure {
     };
     let title = format!("Contraction of an epoch: λ₁ = {lambda1}, λ₂ = {lambda2}, K = {k}, m = {m}");
     Figure { title, note, columns: panels.len(), panels }
+}
+
+/// ρ(η, K) of the model for every race, with the largest step for which it is below 1: K is that of the race's batches.
+pub fn rates_of_races(races: &[&Race]) -> Figure {
+    let panel = |race: &&Race| {
+        let [lambda1, lambda2] = race.reference.eigenvalues;
+        let problem =
+            Problem::new(lambda1, lambda2, race.reference.variance_of(race.batch), race.epoch).ok()?;
+        let mut panel = contraction(&problem, None, None);
+        panel.title = format!("{}, m = {}", race.title, race.epoch);
+        if let Some(largest) = largest_of_model(&problem) {
+            let style = Style { dash: Dash::Dashed, ..palette::numbered(8) };
+            let line = vec![(largest, 1e-6), (largest, 10.0)];
+            panel.series.push(Series::new("η̄(K) of VR HB Power", style, Mark::Line, line));
+        }
+        Some(panel)
+    };
+    let panels: Vec<Panel> = races.iter().filter_map(panel).collect();
+    let note = "Below 1 an epoch contracts; η̄(K) is the largest step for which it does".to_owned();
+    Figure { title: "ρ(η, K)".into(), note: Some(note), columns: panels.len().clamp(1, 3), panels }
+}
+
+/// The largest η ≤ 1 for which an epoch of VR HB Power contracts, by bisection between two steps of the drawing.
+fn largest_of_model(problem: &Problem) -> Option<f64> {
+    let contracts =
+        |eta: f64| problem.contraction(Method::VrHbPower { eta }).is_ok_and(|found| found.ln_rate < 0.0);
+    let (mut low, mut high) = (steps(8).filter(|eta| contracts(*eta)).last()?, 1.0);
+    if low >= 1.0 {
+        return Some(1.0);
+    }
+    high = f64::min(high, low * 10.0_f64.powf(1.0 / f64::from(PER_DECADE)));
+    for _ in 0..40 {
+        let middle = (low * high).sqrt();
+        *(if contracts(middle) { &mut low } else { &mut high }) = middle;
+    }
+    Some(low)
 }
 
 /// Step sizes from 1 down, so many decades.
@@ -99,6 +136,16 @@ fn progress(bound: &LiteralBound, largest: f64) -> Panel {
 mod tests {
     use super::*;
     use crate::figure::svg;
+
+    #[test]
+    fn the_largest_step_of_the_model_separates_progress_from_none() {
+        let problem = Problem::new(1.0, 0.9, 0.5, 20).unwrap();
+        let largest = largest_of_model(&problem).unwrap();
+        assert!(largest < 1.0, "{largest}");
+        let rate = |eta: f64| problem.contraction(Method::VrHbPower { eta }).unwrap().rate();
+        assert!(rate(0.999 * largest) < 1.0 && rate(1.001 * largest) > 1.0);
+        assert_eq!(largest_of_model(&Problem::new(1.0, 0.5, 0.0, 5).unwrap()), Some(1.0));
+    }
 
     #[test]
     fn the_largest_step_is_drawn_where_the_bound_ends() {

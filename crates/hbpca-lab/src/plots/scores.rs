@@ -12,7 +12,7 @@ use crate::fit_report::leading_columns;
 
 /// Rows up to which every one has its own dot; more are counted in cells, or thinned where they have colours.
 const MOST_DOTS: usize = 4000;
-/// Rows up to which each has its number beside it.
+/// Rows up to which each has its number or name beside it; of more, so many that lie farthest out have their names.
 const MOST_NUMBERS: usize = 40;
 /// Cells along each axis.
 const CELLS: usize = 60;
@@ -31,6 +31,8 @@ pub struct Plane<'a> {
     pub shares: Option<Vec<f64>>,
     /// Colours of the rows, and what they show.
     pub colouring: Option<(Colouring, String)>,
+    /// Names of the rows.
+    pub labels: Option<Vec<String>>,
 }
 
 impl Plane<'_> {
@@ -77,22 +79,12 @@ impl Plane<'_> {
         let shown: Vec<usize> = (0..n).step_by(every).collect();
         let thinned = (every > 1).then(|| format!("every {every}th of {n} rows is drawn"));
         match &self.colouring {
-            None if n > MOST_DOTS => self.cells(),
-            None => {
-                let mut dots = self.dots("", palette::numbered(0), &shown);
-                if n > MOST_NUMBERS {
-                    dots.texts.clear();
-                }
-                (vec![dots], None)
-            }
+            None if n > MOST_DOTS && self.labels.is_none() => self.cells(),
+            None => (vec![self.dots("", palette::numbered(0), &shown)], None),
             Some((Colouring::Categories { names, of }, about)) => {
                 let series = names.iter().enumerate().map(|(i, name)| {
                     let rows: Vec<usize> = shown.iter().copied().filter(|l| of[*l] == i).collect();
-                    let mut dots = self.dots(&format!("{about} {name}"), palette::numbered(i), &rows);
-                    if n > MOST_NUMBERS {
-                        dots.texts.clear();
-                    }
-                    dots
+                    self.dots(&format!("{about} {name}"), palette::numbered(i), &rows)
                 });
                 (series.filter(|series| !series.points.is_empty()).collect(), thinned)
             }
@@ -103,7 +95,9 @@ impl Plane<'_> {
                 let mut dots = self.dots("", palette::numbered(0), &shown);
                 let share = |l: &usize| if high > low { (values[*l] - low) / (high - low) } else { 0.5 };
                 dots.shades = shown.iter().map(share).collect();
-                dots.texts.clear();
+                if self.labels.is_none() {
+                    dots.texts.clear();
+                }
                 let note = format!("{about}: light is {}, dark is {}", significant(low), significant(high));
                 let note = thinned.map_or_else(|| note.clone(), |thinned| format!("{note}; {thinned}"));
                 (vec![dots], Some(note))
@@ -113,8 +107,33 @@ impl Plane<'_> {
 
     fn dots(&self, label: &str, style: Style, rows: &[usize]) -> Series {
         let mut dots = Series::new(label, style, Mark::Dots, rows.iter().map(|l| self.point(*l)).collect());
-        dots.texts = rows.iter().map(|l| (l + 1).to_string()).collect();
+        let least = self.least_named_distance();
+        dots.texts = match &self.labels {
+            Some(labels) => {
+                let named = |l: usize| least.is_none_or(|least| self.distance(l) >= least);
+                rows.iter().map(|&l| if named(l) { labels[l].clone() } else { String::new() }).collect()
+            }
+            None if least.is_some() => Vec::new(),
+            None => rows.iter().map(|l| (l + 1).to_string()).collect(),
+        };
         dots
+    }
+
+    /// From the origin, which is the mean of centred rows.
+    fn distance(&self, l: usize) -> f64 {
+        let (x, y) = self.point(l);
+        x.hypot(y)
+    }
+
+    /// The distance from which on rows are named, where they are too many for all of them.
+    fn least_named_distance(&self) -> Option<f64> {
+        let n = self.n();
+        if n <= MOST_NUMBERS {
+            return None;
+        }
+        let mut distances: Vec<f64> = (0..n).map(|l| self.distance(l)).collect();
+        let (_, least, _) = distances.select_nth_unstable_by(n - MOST_NUMBERS, f64::total_cmp);
+        Some(*least)
     }
 
     /// Rows counted in cells; the colour follows the logarithm of the count.
@@ -188,7 +207,7 @@ mod tests {
     use super::*;
 
     fn plane(scores: &[f64], components: [usize; 2]) -> Plane<'_> {
-        Plane { scores, k: 2, components, shares: Some(vec![0.75, 0.2]), colouring: None }
+        Plane { scores, k: 2, components, shares: Some(vec![0.75, 0.2]), colouring: None, labels: None }
     }
 
     #[test]
@@ -209,6 +228,19 @@ mod tests {
         let series = &figure.panels[0].series[0];
         assert!(matches!(series.mark, Mark::Cells { .. }) && series.points.len() == series.shades.len());
         assert!(figure.note.unwrap().starts_with("5000 rows, counted in cells"));
+    }
+
+    #[test]
+    fn names_stand_beside_all_of_few_rows_and_the_outermost_of_many() {
+        for (n, named) in [(6, 6), (300, MOST_NUMBERS)] {
+            let values: Vec<f64> = (0..2 * n).map(|i| i as f64).collect();
+            let mut plane = plane(&values, [0, 1]);
+            plane.labels = Some((0..n).map(|l| format!("row {l}")).collect());
+            let texts = scores(&plane).unwrap().panels[0].series[0].texts.clone();
+            assert_eq!(texts.len(), n);
+            assert_eq!(texts.iter().filter(|text| !text.is_empty()).count(), named);
+            assert_eq!(texts[n - 1], format!("row {}", n - 1));
+        }
     }
 
     #[test]

@@ -64,6 +64,13 @@ fn figures(results: &Results) -> Vec<Figure> {
             add("-extended-seconds", ", against processor seconds of one thread");
         }
     }
+    if results.rates().is_some() {
+        figures.push(Figure {
+            title: "What the theory says of step sizes".into(),
+            text: "ρ(η, K) of the model for VR HB Power and VR-PCA on every data set, with the largest step that contracts".into(),
+            file: "rates.svg".into(),
+        });
+    }
     figures.extend(results.studies.iter().map(|study| Figure {
         title: format!("Step size and batch size: {}", study.title),
         text: format!(

@@ -2,6 +2,7 @@
 
 use super::view::{Fact, FileView, Page, claim_views, heat_map_view, race_group, solver_views};
 use crate::figure::races::thinning_note;
+use crate::figure::svg;
 use crate::findings::{Claim, Table};
 use crate::race::Race;
 use crate::reproduce::Results;
@@ -52,6 +53,7 @@ pub fn paper_page(results: &Results, claims: Vec<Claim>, tables: Vec<Table>, fac
         solvers: solver_views(races()),
         groups: done().map(|(spec, races)| race_group(&spec.name, &spec.title, races)).collect(),
         heat_maps: results.studies.iter().map(heat_map).collect(),
+        rates: results.rates().and_then(|figure| svg(&figure).ok()),
         tables,
         environment: facts,
         files,

@@ -30,6 +30,8 @@ pub struct Page {
     pub groups: Vec<Group>,
     /// Heat maps.
     pub heat_maps: Vec<ChartView>,
+    /// ρ(η, K), drawn as SVG.
+    pub rates: Option<String>,
     /// Tables.
     pub tables: Vec<Table>,
     /// Facts about machine, software and run.

@@ -152,6 +152,13 @@ impl RankFacts {
         }
     }
 
+    /// Rows of a sample that one process holds for all: a quarter of them at most, and 64 MiB.
+    pub(crate) fn sample_rows(&self) -> usize {
+        const BYTES: usize = 64 << 20;
+        let row = 8 * self.most_entries.div_ceil(self.most_rows.max(1)) + 8;
+        (self.shape.n / 4).min(BYTES / row).max(1)
+    }
+
     /// Whether a machine holds C.
     fn can_form(&self) -> bool {
         self.shape.d.checked_mul(self.shape.d).is_some_and(|numbers| numbers <= MOST_NUMBERS)
@@ -181,8 +188,8 @@ impl RankFacts {
 }
 
 impl Plan {
-    /// For rows in the memory of many ranks.
-    pub(crate) fn on_ranks(facts: &RankFacts, config: &FitConfig) -> Self {
+    /// For rows in the memory of many ranks, some of which may be a sample at hand.
+    pub(crate) fn on_ranks(facts: &RankFacts, config: &FitConfig, sample: Option<usize>) -> Self {
         let (solver, chosen_because) = match config.solver {
             SolverKind::Auto => facts.choose(config),
             chosen => (chosen, "asked for".to_owned()),
@@ -191,6 +198,10 @@ impl Plan {
         plan.chosen_because = chosen_because;
         if solver == SolverKind::Krylov {
             plan.sizes = Sizes::Krylov { sizes: facts.krylov_sizes(config.k), with_row_gram: false };
+        }
+        if let (Sizes::Anchored { sizes, rows }, Some(sample)) = (&mut plan.sizes, sample) {
+            *rows = sample;
+            (sizes.batch, sizes.start_rows) = (sizes.batch.min(sample), sizes.start_rows.min(sample));
         }
         plan.ask_for_a_share(facts.shape, config);
         plan

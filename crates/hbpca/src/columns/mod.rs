@@ -11,5 +11,5 @@ pub(crate) use entries::weight_and_moment;
 pub(crate) use gathering::GatheredStatistics;
 pub use preprocessing::{Centering, Preprocessing, RowMap, Scaling};
 pub use statistics::ColumnStatistics;
-pub(crate) use statistics::{check_weights, heaviest};
+pub(crate) use statistics::{all_weights_zero, check_each_weight, check_weights, heaviest};
 pub use survey::RowSurvey;

@@ -403,15 +403,25 @@ pub(crate) fn heaviest(weights: &[f64]) -> usize {
 
 /// Refuses weights that are missing, negative, not finite or all zero.
 pub(crate) fn check_weights(n: usize, weights: &[f64]) -> Result<(), Error> {
+    check_each_weight(n, weights)?;
+    if weights.iter().all(|w| *w == 0.0) {
+        return Err(all_weights_zero());
+    }
+    Ok(())
+}
+
+pub(crate) fn all_weights_zero() -> Error {
+    Error::parameter("weights", "all zero", "at least one row needs a positive weight")
+}
+
+/// The same for some of the rows, others of which may weigh something.
+pub(crate) fn check_each_weight(n: usize, weights: &[f64]) -> Result<(), Error> {
     if weights.len() != n {
         return Err(Error::shape("row weights, one for each row", n, weights.len()));
     }
     if let Some(l) = weights.iter().position(|w| !(*w >= 0.0 && w.is_finite())) {
         let value = format!("{} (row {l})", weights[l]);
         return Err(Error::parameter("weight", value, "weights must be finite and not negative"));
-    }
-    if weights.iter().all(|w| *w == 0.0) {
-        return Err(Error::parameter("weights", "all zero", "at least one row needs a positive weight"));
     }
     Ok(())
 }

@@ -150,12 +150,6 @@ impl Matrix<'_> {
         }
     }
 
-    /// A copy of the rows of positive weight with their weights, where others cannot stay.
-    pub(crate) fn with_rows_that_count(&self, weights: &[f64]) -> Option<(Matrix<'static>, Vec<f64>)> {
-        let (rows, weights) = self.rows_that_count(weights)?;
-        Some((self.select_rows(&rows), weights))
-    }
-
     /// The rows of positive weight and their weights, where one of weight zero holds numbers that no product survives: NaN, infinities, or what
     /// overflows when squared.
     pub(crate) fn rows_that_count(&self, weights: &[f64]) -> Option<(Vec<usize>, Vec<f64>)> {

@@ -15,7 +15,7 @@ use super::{
     Capabilities, CovarianceOperator, ExplicitCovariance, ExplicitRowGram, Precision, PrecisionChoice,
     Product, Products, RowGram, RowSpectrum, Rows, Shape, reshape,
 };
-use crate::columns::{ColumnStatistics, Preprocessing, RowMap, check_weights};
+use crate::columns::{ColumnStatistics, Preprocessing, RowMap, check_each_weight, check_weights};
 use crate::kernels;
 use crate::matrix::Matrix;
 use crate::rounding::{RoundingBound, SINGLE, rounding_of_sum};
@@ -106,6 +106,7 @@ impl<'m> Covariance<'m> {
 
     /// The same with row weights.
     pub fn with_map_and_weights(matrix: &'m Matrix<'m>, map: RowMap, weights: &[f64]) -> Result<Self, Error> {
+        check_weights(matrix.n_rows(), weights)?;
         let mean = weights.iter().sum::<f64>() / weights.len() as f64;
         Self::with_weights_of_mean(matrix, map, weights, mean)
     }
@@ -117,7 +118,7 @@ impl<'m> Covariance<'m> {
         weights: &[f64],
         mean: f64,
     ) -> Result<Self, Error> {
-        check_weights(matrix.n_rows(), weights)?;
+        check_each_weight(matrix.n_rows(), weights)?;
         let weights = Some(weights.iter().map(|w| w / mean).collect());
         Ok(Self { weights, ..Self::with_map(matrix, map) })
     }
@@ -127,6 +128,11 @@ impl<'m> Covariance<'m> {
     pub fn abandoned_by(mut self, token: &CancelToken) -> Self {
         self.cancel = token.clone();
         self
+    }
+
+    /// Frees what was kept for the next product.
+    pub(crate) fn release(&mut self) {
+        (self.room, self.scratch) = Default::default();
     }
 
     /// The map of rows x ↦ D⁻¹(x − μ).

@@ -21,6 +21,7 @@ mod in_memory;
 mod partitioned;
 mod products;
 mod projected;
+mod row_sample;
 mod streamed;
 
 pub use capabilities::{
@@ -28,7 +29,7 @@ pub use capabilities::{
 };
 pub use counted::{Counted, RowsRead};
 pub use distributed::{Communicator, SingleRank, ThreadRank, thread_ranks};
-pub(crate) use distributed::{MatrixShard, Member, Shard, Sharded, hear, sum_over_ranks};
+pub(crate) use distributed::{Holders, MatrixShard, Member, Shard, Sharded, hear, sum_over_ranks};
 pub(crate) use forming::ColumnModes;
 pub(crate) use genotypes::{GenotypeCovariance, PackedRows};
 pub use in_memory::Covariance;
@@ -36,6 +37,7 @@ pub(crate) use partitioned::Partitioned;
 pub use partitioned::{Partitions, answer, combine};
 pub use products::Products;
 pub(crate) use projected::{Projected, project_out};
+pub(crate) use row_sample::RowSample;
 pub(crate) use streamed::IN_FLIGHT;
 pub use streamed::Streamed;
 

@@ -1,17 +1,19 @@
 //! β from the Rayleigh quotient and two residuals.
 //!
 //! ```text
-//! ν = wᵀCw,   δ = ‖Cw − νw‖,   ρ = min(δ/δ₋, 1)^{1/m}          of two looks, m steps apart
-//! r = 2ρ/(1 + ρ²),   after the two looks without momentum: r = ρ
+//! ν = wᵀCw,   δ = ‖Cw − νw‖,   q = min(δ/δ₋, 1)              of two looks, m steps apart
+//! r = q^{1/m}                                                after the two looks without momentum
+//!   = 2q/(1 + q²)                                            m = 1: the recurrence runs on
+//!   = 1/cosh(arcosh(1/q)/m)                                  m > 1: it begins anew at every look
 //! β = (r(1 − η + ην))²
 //! ```
 //!
-//! With β = (rα)² for the leading eigenvalue α of the step's matrix, here α = 1 − η + ηλ₁, heavy ball iteration multiplies the residual by
-//! ρ = r/(1 + √(1 − r²)) a step, where r is the ratio of the second eigenvalue to the first. Solved for r that is the second line. Plain power iteration, which
-//! comes first, has ρ = r itself. No data is read, and no vector kept.
+//! r is the ratio of the second eigenvalue of the step's matrix to its first, α = 1 − η + ηλ₁. Plain power iteration multiplies the residual by r a step. With
+//! β = (rα)², heavy ball iteration that runs on multiplies it by q = r/(1 + √(1 − r²)) a step; one that begins anew by q = 1/T_m(1/r) in m steps, the Chebyshev polynomial
+//! T_m(x) = cosh(m arcosh x). Both are solved for r. No data is read, and no vector kept.
 //!
 //! Source: Austin, Pollock & Zhu 2024 (arXiv 2403.09618), algorithm 3.1, where η = 1, m = 1 and β is a quarter of this one because their step is Cw without its 2.
-//! Deviations: m and η, for epochs of `vr-hb-power`, where the noise of batches enters the ratio.
+//! Deviations: m and η, for epochs of `vr-hb-power` and `vr-power-m`, where the noise of batches enters the ratio.
 
 use super::Momentum;
 use crate::block::residual_norm;
@@ -54,8 +56,12 @@ impl Momentum for DynamicMomentum {
         if self.looks <= PLAIN {
             return;
         }
-        let rho = (residual / before).min(1.0).powf(1.0 / self.steps as f64);
-        self.ratio = Some(if self.ratio.is_none() { rho } else { 2.0 * rho / (1.0 + rho * rho) });
+        let (q, m) = ((residual / before).min(1.0), self.steps as f64);
+        self.ratio = Some(match self.ratio {
+            None => q.powf(1.0 / m),
+            Some(_) if self.steps == 1 => 2.0 * q / (1.0 + q * q),
+            Some(_) => (q.recip().acosh() / m).cosh().recip(),
+        });
     }
 
     fn beta(&self, eta: f64) -> f64 {
@@ -93,13 +99,15 @@ mod tests {
 
     #[test]
     fn the_ratio_of_eigenvalues_follows_from_the_rate_of_plain_and_of_heavy_ball_steps() {
-        // Small angles φ: δ = (λ₁ − λ₂)φ. Plain: φ falls by r = 3/4. Heavy ball with β = (rλ₁)²: by r/(1 + √(1 − r²)).
+        // Small angles φ: δ = (λ₁ − λ₂)φ. Plain: φ falls by r = 3/4 a step. Heavy ball with β = (rλ₁)²: by r/(1 + √(1 − r²)) where it runs
+        // on, by 1/T₄(1/r) in four steps from the beginning, T₄(x) = 8x⁴ − 8x² + 1.
         let r: f64 = 0.75;
-        let rate = r / (1.0 + (1.0 - r * r).sqrt());
-        for m in [1_u32, 4] {
-            let mut momentum = DynamicMomentum::new(m as usize);
-            let mut phi = 1e-6;
-            for (look, factor) in [(0, 0.1), (1, r), (2, rate), (3, rate), (4, rate)] {
+        let runs_on = r / (1.0 + (1.0 - r * r).sqrt());
+        let anew = (8.0 / r.powi(4) - 8.0 / r.powi(2) + 1.0).recip();
+        for (m, plain, rate) in [(1, r, runs_on), (4, r.powi(4), anew)] {
+            let mut momentum = DynamicMomentum::new(m);
+            let mut phi = 1e-5;
+            for (look, factor) in [(0, 0.1), (1, plain), (2, rate), (3, rate)] {
                 let w = unit(phi);
                 momentum.observe(&w, &image(&w));
                 if look < 2 {
@@ -109,7 +117,7 @@ mod tests {
                     assert!((momentum.lambda2().unwrap() / 3.0 - 1.0).abs() < 1e-8, "m = {m}, look {look}");
                     assert!((momentum.beta(1.0) / 9.0 - 1.0).abs() < 1e-8);
                 }
-                phi *= factor.powf(f64::from(m));
+                phi *= factor;
             }
             // r times the leading eigenvalue of (1 − η)I + ηC.
             assert!((momentum.beta(0.5) - (r * 2.5).powi(2)).abs() < 1e-7);

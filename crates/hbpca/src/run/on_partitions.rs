@@ -12,10 +12,12 @@ use crate::config::FitConfig;
 use crate::matrix::Matrix;
 use crate::observe::Observer;
 use crate::operator::{CovarianceOperator, Partitioned, Partitions, Shape};
+use crate::solver::SolverKind;
 
 impl Run<'_> {
     /// Fits the rows of all partitions in one round for their statistics and one for every pass. A round takes about `round_seconds` beside its
-    /// products, which decides between solvers. Mini-batches and weights are refused.
+    /// products, which decides between solvers. `anchored` draws its mini-batches from a sample of rows, which take one more round; other solvers with
+    /// mini-batches are refused, and so are weights.
     ///
     /// ```
     /// use hbpca::operator::{Partitions, answer, combine};
@@ -46,7 +48,7 @@ impl Run<'_> {
             let advice = "a fit of partitions keeps none";
             return Err(Error::parameter("checkpoints", "wanted", advice));
         }
-        let operator = Partitioned::new(partitions, config.preprocessing, config.precision)?;
+        let mut operator = Partitioned::new(partitions, config.preprocessing, config.precision)?;
         let Shape { n, d } = operator.shape();
         config.check(n, d)?;
         let session = Session::new(config, Checkpoints::default())?;
@@ -59,7 +61,11 @@ impl Run<'_> {
             round,
             round_seconds,
         );
-        let source = OnPartitions { operator, facts };
+        let sample = (config.solver == SolverKind::Anchored).then(|| facts.sample_rows());
+        if let Some(count) = sample {
+            operator.keep_sample(count, config.seed)?;
+        }
+        let source = OnPartitions { operator, facts, sample };
         observers.iter_mut().for_each(|observer| source.announce(&mut **observer));
         run_on(source, config, session, &clock, &cancel, &mut observers)
     }
@@ -69,6 +75,8 @@ impl Run<'_> {
 struct OnPartitions<'p> {
     operator: Partitioned<'p>,
     facts: RankFacts,
+    /// Rows that the client has.
+    sample: Option<usize>,
 }
 
 impl OnPartitions<'_> {
@@ -83,7 +91,7 @@ impl Source for OnPartitions<'_> {
     }
 
     fn plan(&self, config: &FitConfig, _iterates_wanted: bool) -> Result<Plan, Error> {
-        Ok(Plan::on_ranks(&self.facts, config))
+        Ok(Plan::on_ranks(&self.facts, config, self.sample))
     }
 
     fn sample(&self, _count: usize, _seed: u64) -> Result<Option<Cow<'_, Matrix<'static>>>, Error> {

@@ -11,7 +11,8 @@
 //! 7          w, z ← w′/‖w′‖, z/‖w′‖
 //! ```
 //!
-//! Source: Lei, Zhong & Dhillon 2016, algorithm 1, with c = ⌈d/20⌉ of their k. Deviations: line 2, after which z has no rounding of many updates. C is positive
+//! Source: Lei, Zhong & Dhillon 2016, algorithm 1, with c = ⌈d/20⌉ of their k, as their program has it, which divides by ‖z‖ where algorithm 1 has wᵀz. Their SGCD is not
+//! here. Deviations: line 2, after which z has no rounding of many updates. C is positive
 //! semi-definite here, so that every line 5 raises the Rayleigh quotient: with δ = w′ − w and r = z − θw it is θδ = r on Ω,
 //! and w′ᵀCw′ − θ‖w′‖² = ‖r_Ω‖²/θ + δᵀCδ.
 //! Rows are read for line 1 and for the certificate; lines 3 to 7 work on C and read none. With columns of C made as they are needed, each would be a pass.

@@ -15,8 +15,9 @@
 //! `shift-invert-agd` inside. Deviations: the vectors that wait in R, whose images the certificate needs anyhow, take power steps (line 6), and the next one begins with the
 //! best of them and not at random; Rayleigh–Ritz (line 3) shows the best of the k vectors, and does not change them. v is exact enough where its residual and rounding
 //! are half of what the tolerance allows, or rounding is all there is.
-//! Choose it to compare with: deflation needs no gap inside the k sought, as its theory says, but the passes of all components add up, where blocks share
-//! them (`krylov`, `anchored`). Cost of a step: 1 pass.
+//! Their theory needs no gap inside the k sought: a vector is left at a relative accuracy, and may be a mixture of close eigenvectors. Here v waits for its own residual, which
+//! in a cluster tighter than the k-th gap takes 1/√(gap inside) passes; before that lines 3 and 6 may end the run, without acceleration.
+//! Choose it to compare with: the passes of all components add up, where blocks share them (`krylov`, `anchored`). Cost of a step: 1 pass.
 
 use super::shift_invert_agd::AcceleratedSteps;
 use super::shifted::ShiftedSystem;

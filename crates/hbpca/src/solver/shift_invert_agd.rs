@@ -9,7 +9,8 @@
 //! 4      y ← x₊ + β(x₊ − x);  x ← x₊,   β = (1 − q)/(1 + q),   q² = (σ − bᵀCb)/σ
 //! ```
 //!
-//! Source: Garber & Hazan 2015; Garber, Hazan, Jin, Kakade, Musco, Netrapalli & Sidford 2016; Nesterov 2004, constant step scheme III, for lines 3 and 4.
+//! Source: Garber & Hazan 2015; Garber, Hazan, Jin, Kakade, Musco, Netrapalli & Sidford 2016; Allen-Zhu & Li 2016 and Xu 2018 for accelerated
+//! gradients inside; Nesterov 2004, constant step scheme III, for lines 3 and 4.
 //! Deviations: those of the shift in `shift-invert-svrg`. q takes bᵀCb for λ₁; the part of the error along u₁, for which it may be too large, is one of length
 //! and not of direction. Xu 2018 reads the same iteration as Riemannian gradient descent with adaptive steps.
 //! Choose it to compare with `power-m`: it has the same root of the gap in its rate and needs no λ₂, but pays a logarithm of systems for it and

@@ -15,7 +15,8 @@
 //! Source: Garber & Hazan 2015; Garber, Hazan, Jin, Kakade, Musco, Netrapalli & Sidford 2016. Deviations: the shift is lowered after every
 //! solved system and not in stages of so many, it stays above θ plus the residual of b, and begins anew where x̃ shows that it
 //! was below λ₁ ([`ShiftedSystem`](super::shifted)); a system counts as solved by its own residual, which line 1 knows exactly, and not after
-//! a number of epochs; mini-batches, of which the first, that would multiply 0, is left out. I − h(σI − C) is C shifted by 1/η, so that η means
+//! a number of epochs; mini-batches, of which the first, that would multiply 0, is left out; rows are drawn uniformly, where Garber et al. weight them by ‖aₗ‖²; x̃ takes the last x_t and not an average; h comes from η and
+//! not from their theory. The start b/(σ − bᵀCb) is theirs (2016). I − h(σI − C) is C shifted by 1/η, so that η means
 //! what it means to `vr-pca`, and the noise of an epoch is the same.
 //! Choose it to compare with: the convex problems have a theory of their own, and cost about as many passes as `vr-pca`, whose step is the same
 //! matrix; it gains where an accelerated inner solver is put in its place. Cost of a step: 1 + (m − 1)|S|/n passes.

@@ -7,7 +7,7 @@
 //!
 //! **The shift.** σ begins at 3/2 tr C, above λ₁ for certain. A solved system gives 1/(bᵀx), the harmonic mean of the distances σ − λ_k weighted by
 //! (u_kᵀb)²: at least σ − λ₁. A quarter of it is taken off, as Garber & Hazan do: with b near u₁ a quarter of the
-//! distance. Where that was too much, σ < λ₁, x grows along u₁ and its Rayleigh quotient passes σ: then σ begins anew.
+//! distance. A system solved to a quarter turns b enough: to first order its residual as an eigenvector is multiplied by (σ − λ₁)/(λ₁ − λ₂) + ¼. Where the descent was too much, σ < λ₁, x grows along u₁ and its Rayleigh quotient passes σ: then σ begins anew.
 
 use super::Pairs;
 use super::iterate::Iterate;

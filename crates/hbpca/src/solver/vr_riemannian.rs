@@ -14,11 +14,12 @@
 //!
 //! exp_w(v) = cos(‖v‖)w + sin(‖v‖)v/‖v‖ and Tv = v − (w_tᵀv)(w_t + w̃)/(1 + w_tᵀw̃) on the sphere.
 //!
-//! Source: Zhang, Reddi & Sra 2016 (Riemannian SVRG, of which leading eigenvectors are their example); Xu & Ke 2016. Xu 2018, whom the paper names, has the
+//! Source: Zhang, Reddi & Sra 2016 (Riemannian SVRG, of which leading eigenvectors are their example; lines 3, 6 and 7); Xu & Ke 2016. The gradient is that of ½wᵀCw, so that
+//! η is twice theirs. Xu 2018, whom the paper names, has the
 //! gradient without sampling, and of (σI − C)⁻¹: `shift-invert-agd`. Deviations: mini-batches; the first of the m, in which line 6 is g̃ whatever is
 //! drawn, is left out; where w_t and w̃ are opposite, T projects; an η above 1/θ, θ = w̃ᵀCw̃, is cut to that, since steps of more than 2/λ₁ overshoot.
 //! Choose it to compare with: a gradient step has a natural length, where `vr-pca` takes any; near the answer it is `vr-pca` with
-//! η/(1 + ηλ₁). Line 6 multiplies two vectors by each batch, which is read once. Cost of a step: 1 + (m − 1)|S|/n passes.
+//! η/(1 − ηλ₁). Line 6 multiplies two vectors by each batch, which is read once. Cost of a step: 1 + (m − 1)|S|/n passes.
 
 use super::iterate::Iterate;
 use super::{Epoch, Pairs, Solver, StepParameters, check_positive_step, normalize};

@@ -1,6 +1,7 @@
 //! Ranks that are threads, and matrices cut into their parts.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+use hbpca::checkpoint::Checkpoints;
 use hbpca::operator::{Communicator, ThreadRank, thread_ranks};
 use hbpca::{Csr, Dense, Error, Fit, FitConfig, Matrix, RankRows, Real};
 
@@ -80,6 +81,29 @@ pub fn fit_parts(
         let rows = rows(&parts[rank.rank()], storage);
         config.run().fit_on_ranks(Ok(rows), &rank)
     })
+}
+
+/// A fit of shards, dealt to so many ranks, with their weights.
+pub fn fit_shards(
+    config: &FitConfig,
+    shards: &[Matrix<'static>],
+    weights: Option<&[f64]>,
+    ranks: usize,
+    storage: Storage,
+    checkpoints: impl Fn() -> Checkpoints<'static> + Sync,
+) -> Result<Fit, Error> {
+    let deal = |rank: usize| shards.len() * rank / ranks;
+    let first_row = |shard: usize| shards[..shard].iter().map(Matrix::n_rows).sum::<usize>();
+    let fits = on_ranks(ranks, |rank| {
+        let (from, to) = (deal(rank.rank()), deal(rank.rank() + 1));
+        let own = shards[from..to].iter().map(|shard| rows(shard, storage)).collect();
+        let weights = weights.map(|weights| &weights[first_row(from)..first_row(to)]);
+        config.run().weights(weights).checkpoints(checkpoints()).fit_shards_on_ranks(Ok(own), &rank)
+    });
+    let mut fits = fits.into_iter();
+    let first = fits.next().unwrap();
+    assert!(fits.all(|other| other.is_ok() == first.is_ok() && other.ok().flatten().is_none()));
+    first.map(Option::unwrap)
 }
 
 /// The fit of rank 0; the others have none.

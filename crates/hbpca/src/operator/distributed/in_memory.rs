@@ -106,6 +106,12 @@ impl Shard for MatrixShard<'_> {
     fn bytes_read(&self) -> u64 {
         0
     }
+
+    fn release(&mut self) {
+        if let Some(operator) = &mut self.operator {
+            operator.release();
+        }
+    }
 }
 
 /// Rank 0 takes rows in memory for rows on disk: all ranks must have the same.

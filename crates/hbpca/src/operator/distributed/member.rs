@@ -1,12 +1,14 @@
 //! One of the ranks: its part in everything that all ranks do together.
 
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::command::Command;
-use super::{Communicator, Shard, ShardStatistics, rows_sent, tree};
+use super::tree::{self, Tree, add};
+use super::{Communicator, Shard, ShardStatistics, rows_sent};
 use crate::columns::ColumnStatistics;
 use crate::matrix::Matrix;
-use crate::operator::{Precision, Product, Rows};
+use crate::operator::{Precision, Product, Rows, reshape};
 use crate::rounding::RoundingBound;
 use crate::{Block, Error};
 
@@ -55,14 +57,52 @@ impl Status {
     }
 }
 
-/// One of the ranks, with its rows.
+/// Which rank holds which shard: rank 0 the first ones, rank 1 those that follow, and so on.
+#[derive(Clone, Debug)]
+pub(crate) struct Holders {
+    /// The rank of every shard, ascending; every rank has at least one.
+    owners: Vec<usize>,
+    /// The first row of every shard, and n.
+    starts: Vec<usize>,
+}
+
+impl Holders {
+    pub(crate) fn new(owners: Vec<usize>, n_rows: &[usize]) -> Self {
+        let mut starts = vec![0];
+        starts.extend(n_rows.iter().scan(0, |sum, n| {
+            *sum += n;
+            Some(*sum)
+        }));
+        Self { owners, starts }
+    }
+
+    /// The first shard of a rank.
+    fn first_of(&self, rank: usize) -> usize {
+        self.owners.partition_point(|owner| *owner < rank)
+    }
+
+    /// What falls to a shard of `total`, in proportion to its rows, rounded up.
+    fn share(&self, shard: usize, total: usize) -> usize {
+        let mine = self.rows_of(shard).len();
+        (total as u128 * mine as u128).div_ceil(self.n_rows() as u128) as usize
+    }
+
+    fn rows_of(&self, shard: usize) -> Range<usize> {
+        self.starts[shard]..self.starts[shard + 1]
+    }
+
+    fn n_rows(&self) -> usize {
+        self.starts[self.starts.len() - 1]
+    }
+}
+
+/// One of the ranks, with its shards of the rows.
 pub(crate) struct Member<'a> {
-    local: Box<dyn Shard + 'a>,
+    own: Vec<Box<dyn Shard + 'a>>,
     ranks: &'a dyn Communicator,
+    holders: Holders,
     /// A row, the same for all ranks, that means are told relative to while they are gathered.
     pivot: Vec<f64>,
-    /// The first row of every rank, and n.
-    starts: Vec<usize>,
     compressed: bool,
     /// What this rank could not do.
     failure: Option<Error>,
@@ -75,33 +115,30 @@ pub(crate) struct Member<'a> {
 }
 
 impl<'a> Member<'a> {
-    /// A rank whose rows are `local`; the `pivot`, `n_rows` of every rank, and whether samples travel compressed, are the same on all of them.
+    /// A rank whose rows are `own`, one shard or several; the `pivot`, the `holders`, and whether samples travel compressed, are the same on
+    /// all ranks.
     pub(crate) fn new(
-        local: Box<dyn Shard + 'a>,
+        own: Vec<Box<dyn Shard + 'a>>,
         ranks: &'a dyn Communicator,
         pivot: Vec<f64>,
-        n_rows: &[usize],
+        holders: Holders,
         compressed: bool,
     ) -> Self {
-        let mut starts = vec![0];
-        starts.extend(n_rows.iter().scan(0, |sum, n| {
-            *sum += n;
-            Some(*sum)
-        }));
         let failed = ranks.size();
-        Self { local, ranks, pivot, starts, compressed, failure: None, failed, over: false, bytes_read: 0 }
+        Self { own, ranks, holders, pivot, compressed, failure: None, failed, over: false, bytes_read: 0 }
     }
 
     pub(super) fn n_rows(&self) -> usize {
-        self.starts[self.starts.len() - 1]
+        self.holders.n_rows()
     }
 
     pub(super) fn dim(&self) -> usize {
-        self.local.dim()
+        self.pivot.len()
     }
 
-    pub(super) fn size(&self) -> usize {
-        self.ranks.size()
+    /// How many sums are added.
+    pub(super) fn n_shards(&self) -> usize {
+        self.holders.owners.len()
     }
 
     /// Statistics of all ranks are checked as those of one are.
@@ -126,7 +163,7 @@ impl<'a> Member<'a> {
                     let mut flat = ColumnStatistics::empty(d).to_flat();
                     self.ranks.broadcast(&mut flat, 0)?;
                     let statistics = ColumnStatistics::from_flat(&flat);
-                    self.know(if guessed {
+                    self.know(&if guessed {
                         ShardStatistics::Guessed(statistics)
                     } else {
                         ShardStatistics::Known(statistics)
@@ -173,146 +210,183 @@ impl<'a> Member<'a> {
         with.iter_mut().try_for_each(|numbers| self.ranks.broadcast(numbers, 0))
     }
 
-    /// `values` of rank 0 ← those of all ranks, combined; a failure of this rank or of others travels with them.
+    /// On rank 0 the values of all shards, combined: `local` finds those of a shard, which begin as `neutral`. A failure of this rank or of
+    /// others travels with them.
     fn reduce(
         &mut self,
-        local: Result<Status, Error>,
-        values: &mut [f64],
+        neutral: &[f64],
+        mut local: impl FnMut(usize, &mut dyn Shard, &mut [f64]) -> Result<Status, Error>,
         combine: impl Fn(&mut [f64], &[f64]),
-    ) -> Result<Status, Error> {
-        let mut status = local.unwrap_or_else(|error| {
-            self.failure.get_or_insert(error);
-            Status::default()
-        });
-        status.bytes = self.local.bytes_read() as f64;
-        let failed = if self.failure.is_some() { self.ranks.rank() } else { self.ranks.size() };
-        let mut message = Vec::with_capacity(STATUS + values.len());
-        message.extend(status.encode(failed));
-        message.extend_from_slice(values);
-        tree::reduce(self.ranks, &mut message, |mine, theirs| {
-            let (mine_status, mine) = mine.split_at_mut(STATUS);
-            Status::combine(mine_status, &theirs[..STATUS]);
+    ) -> Result<(Status, Vec<f64>), Error> {
+        let Self { own, ranks, holders, failure, .. } = self;
+        let (ranks, first) = (*ranks, holders.first_of(ranks.rank()));
+        let alone = own.len() == 1;
+        let mut tree = Tree::new(ranks, &holders.owners, |mine: &mut [f64], theirs: &[f64]| {
+            let (status, mine) = mine.split_at_mut(STATUS);
+            Status::combine(status, &theirs[..STATUS]);
             combine(mine, &theirs[STATUS..]);
-        })?;
-        values.copy_from_slice(&message[STATUS..]);
+        });
+        for (i, shard) in own.iter_mut().enumerate() {
+            let mut message = vec![0.0; STATUS];
+            message.extend_from_slice(neutral);
+            let found = attempt(|| local(first + i, &mut **shard, &mut message[STATUS..]));
+            let mut status = found.unwrap_or_else(|error| {
+                failure.get_or_insert(error);
+                message[STATUS..].copy_from_slice(neutral);
+                Status::default()
+            });
+            status.bytes = shard.bytes_read() as f64;
+            let failed = if failure.is_some() { ranks.rank() } else { ranks.size() };
+            message[..STATUS].copy_from_slice(&status.encode(failed));
+            if !alone {
+                shard.release();
+            }
+            tree.add(first + i, message);
+        }
+        let Some(mut message) = tree.finish()? else { return Ok((Status::default(), neutral.to_vec())) };
+        let values = message.split_off(STATUS);
         let (failed, status) = Status::decode(&message);
         self.failed = self.failed.min(failed);
         self.bytes_read = status.bytes as u64;
-        Ok(status)
+        Ok((status, values))
     }
 
-    fn merge(&mut self, local: Result<ColumnStatistics, Error>) -> Result<ColumnStatistics, Error> {
-        let empty = ColumnStatistics::empty(self.dim()).to_flat();
-        let (status, mut flat) = match local {
-            Ok(statistics) => (Ok(Status::default()), statistics.to_flat()),
-            Err(error) => (Err(error), empty),
+    /// The same where nothing is to be combined.
+    fn all(
+        &mut self,
+        local: impl FnMut(usize, &mut dyn Shard) -> Result<Status, Error>,
+    ) -> Result<Status, Error> {
+        let mut local = local;
+        self.reduce(&[], |i, shard, _| local(i, shard), |_, _| ()).map(|(status, _)| status)
+    }
+
+    fn merge(
+        &mut self,
+        local: impl Fn(usize, &mut dyn Shard, &[f64]) -> Result<ColumnStatistics, Error>,
+    ) -> Result<ColumnStatistics, Error> {
+        let pivot = self.pivot.clone();
+        let found = |i: usize, shard: &mut dyn Shard, flat: &mut [f64]| {
+            flat.copy_from_slice(&local(i, shard, &pivot)?.to_flat());
+            Ok(Status::default())
         };
-        self.reduce(status, &mut flat, |mine, theirs| {
-            let mut merged = ColumnStatistics::from_flat(mine);
-            merged.merge(&ColumnStatistics::from_flat(theirs));
-            mine.copy_from_slice(&merged.to_flat());
-        })?;
+        let (_, flat) = self.reduce(&ColumnStatistics::empty(pivot.len()).to_flat(), found, merge_flat)?;
         Ok(ColumnStatistics::from_flat(&flat))
     }
 
     pub(super) fn statistics(&mut self) -> Result<ColumnStatistics, Error> {
-        let local = attempt(|| self.local.statistics(&self.pivot));
-        self.merge(local)
+        self.merge(|_, shard, pivot| shard.statistics(pivot))
     }
 
+    /// In proportion to the rows there are; another sample of every shard.
     pub(super) fn guess(&mut self, rows: usize, seed: u64) -> Result<ColumnStatistics, Error> {
-        // In proportion to the rows there are; another sample on every rank.
-        let share = self.share(rows);
-        let seed = seed.wrapping_add(self.ranks.rank() as u64);
-        let local = attempt(|| self.local.guess(share, seed));
-        self.merge(local)
+        let holders = self.holders.clone();
+        self.merge(|i, shard, _| shard.guess(holders.share(i, rows), seed.wrapping_add(i as u64)))
     }
 
-    /// What falls to this rank of `total`, in proportion to its rows, rounded up.
-    fn share(&self, total: usize) -> usize {
-        let mine = self.local.n_rows();
-        (total as u128 * mine as u128).div_ceil(self.n_rows() as u128) as usize
-    }
-
-    pub(super) fn know(&mut self, statistics: ShardStatistics) -> Result<Status, Error> {
-        let local = attempt(|| self.local.know(statistics));
-        let single = self.local.single_precision();
-        self.reduce(local.map(|()| Status { single, ..Status::default() }), &mut [], |_, _| ())
+    pub(super) fn know(&mut self, statistics: &ShardStatistics) -> Result<Status, Error> {
+        self.all(|_, shard| {
+            shard.know(statistics.clone())?;
+            Ok(Status { single: shard.single_precision(), ..Status::default() })
+        })
     }
 
     pub(super) fn sum(&mut self, product: Product<'_>, out: &mut Block) -> Result<Status, Error> {
-        let mine: Vec<usize>;
-        let rows = match product.rows {
-            Rows::All => Rows::All,
-            Rows::Batch(rows) => {
-                // Rows are ascending, so that those of this rank lie side by side.
-                let rank = self.ranks.rank();
-                let [from, to] = [rank, rank + 1].map(|r| rows.partition_point(|l| *l < self.starts[r]));
-                mine = rows[from..to].iter().map(|l| l - self.starts[rank]).collect();
-                Rows::Batch(&mine)
-            }
+        let holders = self.holders.clone();
+        let local = |i: usize, shard: &mut dyn Shard, sum: &mut [f64]| {
+            let mine: Vec<usize>;
+            let rows = match product.rows {
+                Rows::All => Rows::All,
+                Rows::Batch(rows) => {
+                    // Rows are ascending, so that those of a shard lie side by side.
+                    let own = holders.rows_of(i);
+                    let [from, to] = [own.start, own.end].map(|at| rows.partition_point(|l| *l < at));
+                    mine = rows[from..to].iter().map(|l| l - own.start).collect();
+                    Rows::Batch(&mine)
+                }
+            };
+            let rounding = shard.sum(Product { rows, ..product }, out)?;
+            sum.copy_from_slice(out.values());
+            Ok(Status { single: shard.single_precision(), ..Status::of(rounding) })
         };
-        let local = attempt(|| self.local.sum(Product { rows, ..product }, out));
-        let single = self.local.single_precision();
-        let local = local.map(|rounding| Status { single, ..Status::of(rounding) });
-        self.reduce_block(local, product.v.p(), out)
+        let (d, p) = (product.v.d(), product.v.p());
+        let (status, sum) = self.reduce(&vec![0.0; d * p], local, add)?;
+        *out = Block::from_values(d, p, sum)?;
+        Ok(status)
     }
 
-    fn reduce_block(
-        &mut self,
-        local: Result<Status, Error>,
-        p: usize,
-        out: &mut Block,
-    ) -> Result<Status, Error> {
-        if local.is_err() {
-            *out = Block::zeros(self.dim(), p);
-        }
-        self.reduce(local, out.values_mut(), add)
-    }
-
+    /// Sums and statistics travel together.
     pub(super) fn first_sum(
         &mut self,
         v: &Block,
         out: &mut Block,
     ) -> Result<(Status, ColumnStatistics), Error> {
-        let (status, statistics) = apart(attempt(|| self.local.first_sum(&self.pivot, v, out)));
-        let status = self.reduce_block(status, v.p(), out)?;
-        Ok((status, self.merge(Ok(statistics.unwrap_or_else(|| ColumnStatistics::empty(v.d()))))?))
+        let local = |shard: &mut dyn Shard, pivot: &[f64], sum: &mut [f64]| {
+            let found = shard.first_sum(pivot, v, out)?;
+            sum.copy_from_slice(out.values());
+            Ok(found)
+        };
+        let (status, sum, statistics) = self.first(v.values().len(), local)?;
+        *out = Block::from_values(v.d(), v.p(), sum)?;
+        Ok((status, statistics))
     }
 
     pub(super) fn form(&mut self, precision: Precision, c: &mut Block) -> Result<Status, Error> {
-        let local = attempt(|| self.local.form(precision, c)).map(Status::of);
-        self.reduce_triangle(local, c)
+        let local = |_, shard: &mut dyn Shard, triangle: &mut [f64]| {
+            let rounding = shard.form(precision, c)?;
+            write_triangle(c, triangle);
+            Ok(Status::of(rounding))
+        };
+        let d = self.dim();
+        let (status, triangle) = self.reduce(&vec![0.0; d * (d + 1) / 2], local, add)?;
+        read_triangle(&triangle, d, c);
+        Ok(status)
     }
 
     pub(super) fn first_form(&mut self, c: &mut Block) -> Result<(Status, ColumnStatistics), Error> {
-        let (status, statistics) = apart(attempt(|| self.local.first_form(&self.pivot, c)));
-        let status = self.reduce_triangle(status, c)?;
+        let local = |shard: &mut dyn Shard, pivot: &[f64], triangle: &mut [f64]| {
+            let found = shard.first_form(pivot, c)?;
+            write_triangle(c, triangle);
+            Ok(found)
+        };
         let d = self.dim();
-        Ok((status, self.merge(Ok(statistics.unwrap_or_else(|| ColumnStatistics::empty(d))))?))
+        let (status, triangle, statistics) = self.first(d * (d + 1) / 2, local)?;
+        read_triangle(&triangle, d, c);
+        Ok((status, statistics))
     }
 
-    /// Only the lower triangle travels.
-    fn reduce_triangle(&mut self, local: Result<Status, Error>, c: &mut Block) -> Result<Status, Error> {
-        let d = self.dim();
-        if local.is_err() {
-            *c = Block::zeros(d, d);
-        }
-        let rows = c.values().chunks_exact(d).enumerate();
-        let mut triangle: Vec<f64> = rows.flat_map(|(i, row)| &row[..=i]).copied().collect();
-        let status = self.reduce(local, &mut triangle, add)?;
-        let mut from = 0;
-        for (i, row) in c.values_mut().chunks_exact_mut(d).enumerate() {
-            row[..=i].copy_from_slice(&triangle[from..=from + i]);
-            from += i + 1;
-        }
-        Ok(status)
+    /// What a first pass finds: a sum of so many numbers, and statistics.
+    fn first(
+        &mut self,
+        length: usize,
+        mut local: impl FnMut(&mut dyn Shard, &[f64], &mut [f64]) -> Result<(ColumnStatistics, usize), Error>,
+    ) -> Result<(Status, Vec<f64>, ColumnStatistics), Error> {
+        let pivot = self.pivot.clone();
+        let mut neutral = vec![0.0; length];
+        neutral.extend(ColumnStatistics::empty(pivot.len()).to_flat());
+        let found = |_, shard: &mut dyn Shard, values: &mut [f64]| {
+            let (sum, flat) = values.split_at_mut(length);
+            let (statistics, additions) = local(shard, &pivot, sum)?;
+            flat.copy_from_slice(&statistics.to_flat());
+            Ok(Status { additions, ..Status::default() })
+        };
+        let combine = |mine: &mut [f64], theirs: &[f64]| {
+            let (sum, flat) = mine.split_at_mut(length);
+            add(sum, &theirs[..length]);
+            merge_flat(flat, &theirs[length..]);
+        };
+        let (status, mut values) = self.reduce(&neutral, found, combine)?;
+        let flat = values.split_off(length);
+        Ok((status, values, ColumnStatistics::from_flat(&flat)))
     }
 
     /// The resident rows of all ranks, by their numbers among all rows, on rank 0.
     pub(super) fn resident_rows(&mut self) -> Result<Vec<usize>, Error> {
-        let first = self.starts[self.ranks.rank()];
-        let mut all: Vec<f64> = self.local.resident_rows().iter().map(|row| (first + row) as f64).collect();
+        let first = self.holders.first_of(self.ranks.rank());
+        let starts = &self.holders.starts[first..];
+        let own = self.own.iter().zip(starts);
+        let mut all: Vec<f64> = own
+            .flat_map(|(shard, start)| shard.resident_rows().iter().map(move |row| (start + row) as f64))
+            .collect();
         if self.ranks.rank() > 0 {
             self.ranks.send(&[all.len() as f64], 0)?;
             self.ranks.send(&all, 0)?;
@@ -328,36 +402,36 @@ impl<'a> Member<'a> {
         Ok(all.into_iter().map(|row| row as usize).collect())
     }
 
-    /// The digests of all ranks, in two halves each, on rank 0.
+    /// The digests of all shards, in two halves each, on rank 0.
     pub(super) fn digests(&mut self) -> Result<Vec<f64>, Error> {
-        let digest = self.local.digest();
-        let mut all = vec![0.0; 2 * self.ranks.size()];
-        all[2 * self.ranks.rank()..][..2]
-            .copy_from_slice(&[(digest >> 32) as f64, (digest & 0xffff_ffff) as f64]);
+        let first = self.holders.first_of(self.ranks.rank());
+        let mut all = vec![0.0; 2 * self.n_shards()];
+        for (halves, shard) in all[2 * first..].chunks_exact_mut(2).zip(&self.own) {
+            let digest = shard.digest();
+            halves.copy_from_slice(&[(digest >> 32) as f64, (digest & 0xffff_ffff) as f64]);
+        }
         tree::sum_over_ranks(self.ranks, &mut all)?;
         Ok(all)
     }
 
     /// Some rows of all ranks, on rank 0: those named, or the resident ones.
     pub(super) fn rows(&mut self, named: Option<&[usize]>) -> Result<Option<Matrix<'static>>, Error> {
-        let rank = self.ranks.rank();
-        let mine = named.map(|rows| {
-            let own = self.starts[rank]..self.starts[rank + 1];
-            rows.iter().filter(|l| own.contains(l)).map(|l| l - own.start).collect::<Vec<_>>()
-        });
-        let none = mine.as_ref().is_some_and(Vec::is_empty);
-        let local = if none { Ok(None) } else { attempt(|| self.local.rows(mine.as_deref())).map(Some) };
-        let (status, rows) = match local {
-            Ok(rows) => (Ok(Status::default()), rows),
-            Err(error) => (Err(error), None),
-        };
-        self.reduce(status, &mut [], |_, _| ())?;
-        rows_sent::gather(self.ranks, rows.as_ref(), self.dim(), self.compressed)
+        let (holders, mut found) = (self.holders.clone(), Vec::new());
+        self.all(|i, shard| {
+            let own = holders.rows_of(i);
+            let mine = named.map(|rows| {
+                rows.iter().filter(|l| own.contains(l)).map(|l| l - own.start).collect::<Vec<_>>()
+            });
+            if mine.as_ref().is_none_or(|rows| !rows.is_empty()) {
+                found.push(shard.rows(mine.as_deref())?);
+            }
+            Ok(Status::default())
+        })?;
+        rows_sent::gather(self.ranks, &found, self.dim(), self.compressed)
     }
 
     pub(super) fn refill(&mut self, passes: u64, single: bool) -> Result<(), Error> {
-        let local = attempt(|| self.local.refill(passes, single));
-        self.reduce(local.map(|()| Status::default()), &mut [], |_, _| ()).map(drop)
+        self.all(|_, shard| shard.refill(passes, single).map(|()| Status::default())).map(drop)
     }
 
     /// On rank 0 after everything that a command asks for: ends the fit on all ranks where one failed.
@@ -391,17 +465,27 @@ impl<'a> Member<'a> {
     }
 }
 
-fn add(mine: &mut [f64], theirs: &[f64]) {
-    mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
+fn merge_flat(mine: &mut [f64], theirs: &[f64]) {
+    let mut merged = ColumnStatistics::from_flat(mine);
+    merged.merge(&ColumnStatistics::from_flat(theirs));
+    mine.copy_from_slice(&merged.to_flat());
 }
 
-/// The status and the statistics of a first pass.
-fn apart(
-    local: Result<(ColumnStatistics, usize), Error>,
-) -> (Result<Status, Error>, Option<ColumnStatistics>) {
-    match local {
-        Ok((statistics, additions)) => (Ok(Status { additions, ..Status::default() }), Some(statistics)),
-        Err(error) => (Err(error), None),
+/// The lower triangle, which alone travels.
+fn write_triangle(c: &Block, triangle: &mut [f64]) {
+    let mut from = 0;
+    for (i, row) in c.values().chunks_exact(c.d()).enumerate() {
+        triangle[from..=from + i].copy_from_slice(&row[..=i]);
+        from += i + 1;
+    }
+}
+
+fn read_triangle(triangle: &[f64], d: usize, c: &mut Block) {
+    reshape(c, d, d);
+    let mut from = 0;
+    for (i, row) in c.values_mut().chunks_exact_mut(d).enumerate() {
+        row[..=i].copy_from_slice(&triangle[from..=from + i]);
+        from += i + 1;
     }
 }
 

@@ -1,11 +1,11 @@
-//! Rows that travel to rank 0, for a sample.
+//! Rows that travel, for a sample.
 
 use super::Communicator;
 use crate::Error;
 use crate::matrix::{Csr, Dense, Matrix};
 
 /// Rows as a list of numbers: dense ones as they are, compressed ones as their length, then columns and values in turn.
-fn encode(rows: &Matrix<'_>, compressed: bool) -> Vec<f64> {
+pub(in crate::operator) fn encode(rows: &Matrix<'_>, compressed: bool) -> Vec<f64> {
     let mut numbers = Vec::new();
     for l in 0..rows.n_rows() {
         let start = numbers.len();
@@ -22,7 +22,12 @@ fn encode(rows: &Matrix<'_>, compressed: bool) -> Vec<f64> {
 }
 
 /// All rows together; the numbers of f32 rows are exact in f64.
-fn decode(numbers: Vec<f64>, n: usize, d: usize, compressed: bool) -> Result<Matrix<'static>, Error> {
+pub(in crate::operator) fn decode(
+    numbers: Vec<f64>,
+    n: usize,
+    d: usize,
+    compressed: bool,
+) -> Result<Matrix<'static>, Error> {
     if !compressed {
         return Ok(Dense::deferring_finite_check(numbers.into(), n, d)?.into());
     }
@@ -38,15 +43,15 @@ fn decode(numbers: Vec<f64>, n: usize, d: usize, compressed: bool) -> Result<Mat
     Ok(Csr::deferring_finite_check(d, starts, columns, values)?.into())
 }
 
-/// Sends rows to rank 0, which returns those of all ranks in the order of the ranks. `None` stands for rows that could not be had.
+/// Sends rows to rank 0, which returns those of all ranks in the order of the ranks, if there are any.
 pub(super) fn gather(
     ranks: &dyn Communicator,
-    rows: Option<&Matrix<'_>>,
+    rows: &[Matrix<'_>],
     d: usize,
     compressed: bool,
 ) -> Result<Option<Matrix<'static>>, Error> {
-    let mut all = rows.map_or_else(Vec::new, |rows| encode(rows, compressed));
-    let mut n = rows.map_or(0, Matrix::n_rows);
+    let mut all: Vec<f64> = rows.iter().flat_map(|rows| encode(rows, compressed)).collect();
+    let mut n: usize = rows.iter().map(Matrix::n_rows).sum();
     if ranks.rank() > 0 {
         ranks.send(&[n as f64, all.len() as f64], 0)?;
         ranks.send(&all, 0)?;

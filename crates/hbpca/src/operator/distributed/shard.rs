@@ -6,7 +6,7 @@ use crate::operator::{Precision, Product};
 use crate::rounding::RoundingBound;
 use crate::{Block, Error};
 
-/// The rows of one rank, prepared by statistics that come from all ranks.
+/// Rows that are summed as one, on one rank, prepared by statistics that come from all ranks.
 ///
 /// Sums are over its own rows and are not divided. Bounds are those of a mean over rows whose moment is that of all ranks: the largest
 /// of all ranks' bounds holds for the mean over all rows.
@@ -60,6 +60,9 @@ pub(crate) trait Shard: Send {
 
     /// Bytes read from disk.
     fn bytes_read(&self) -> u64;
+
+    /// Frees what was kept for the next product: other shards of its rank come first.
+    fn release(&mut self);
 }
 
 /// Statistics of all ranks' rows.

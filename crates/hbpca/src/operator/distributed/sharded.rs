@@ -6,12 +6,12 @@ use super::command::Command;
 use super::member::Status;
 use super::{Member, ShardStatistics};
 use crate::columns::{ColumnStatistics, Preprocessing, RowMap};
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, Replacement, Sampler};
 use crate::operator::forming::form::{mirror, scale_both_sides};
 use crate::operator::streamed::fold::{Fold, MOST_STRETCH};
 use crate::operator::{
     Capabilities, CovarianceOperator, ExplicitCovariance, FirstPass, OperatorState, Precision, Product,
-    Products, Rows, Shape, reshape,
+    Products, RowSample, Rows, Shape, reshape,
 };
 use crate::rounding::{RoundingBound, rounding_of_sum};
 use crate::{Archive, Block, Error};
@@ -24,8 +24,12 @@ pub(crate) struct Sharded<'a> {
     sparse: bool,
     single: bool,
     on_disk: bool,
+    /// Σw, where rows on disk have weights.
+    weight: Option<f64>,
     /// The resident rows of all ranks, where others are on disk.
     resident: Vec<usize>,
+    /// Rows of a sample that rank 0 has, where rows are in memory.
+    sample: Option<RowSample>,
     passes: u64,
     statistics_passes: u64,
     /// The map and the rows' weight, for observers that wait for them.
@@ -48,11 +52,18 @@ impl<'a> Sharded<'a> {
             sparse,
             single: false,
             on_disk,
+            weight: None,
             resident: Vec::new(),
+            sample: None,
             passes: 0,
             statistics_passes: 0,
             found: Arc::default(),
         }
+    }
+
+    /// The same where rows on disk have weights that add up to `weight`.
+    pub(crate) fn weighing(self, weight: Option<f64>) -> Self {
+        Self { weight, ..self }
     }
 
     /// Guesses μ and D from about `rows` rows, until the first full pass.
@@ -60,6 +71,9 @@ impl<'a> Sharded<'a> {
         self.member.ask(Command::Guess { rows, seed }, &mut [])?;
         let sampled = self.member.guess(rows, seed)?;
         self.member.settle()?;
+        if sampled.weight() <= 0.0 {
+            return self.gather_columns(); // the sample weighs nothing
+        }
         let sampled = sampled.about_zero(&[])?; // told so by every rank
         self.columns = Columns::Guessed(self.preprocessing.row_map(&sampled));
         self.tell(ShardStatistics::Guessed(sampled))?;
@@ -73,8 +87,17 @@ impl<'a> Sharded<'a> {
         self.member.settle()?;
         self.statistics_passes += 1;
         self.passes += 1;
-        self.know(self.member.about_zero(statistics)?)?;
+        self.know(self.of_all_rows(statistics)?)?;
         self.find_resident_rows()
+    }
+
+    /// Merged statistics, about zero and of the weight that the rows were given.
+    fn of_all_rows(&self, merged: ColumnStatistics) -> Result<ColumnStatistics, Error> {
+        let statistics = self.member.about_zero(merged)?;
+        Ok(match self.weight {
+            None => statistics,
+            Some(weight) => statistics.weighing(weight),
+        })
     }
 
     /// The statistics of all rows, found now or before.
@@ -89,7 +112,7 @@ impl<'a> Sharded<'a> {
         let (ShardStatistics::Guessed(numbers) | ShardStatistics::Known(numbers)) = &statistics;
         let guessed = matches!(statistics, ShardStatistics::Guessed(_));
         self.member.ask(Command::Know { guessed }, &mut [&mut numbers.to_flat()])?;
-        let status = self.member.know(statistics)?;
+        let status = self.member.know(&statistics)?;
         self.member.settle()?;
         self.single = status.single && !guessed;
         Ok(())
@@ -164,6 +187,16 @@ impl<'a> Sharded<'a> {
         Ok(rows)
     }
 
+    /// Fetches a sample of rows that mini-batches are drawn from: none of them takes a round then. Rows in memory without weights.
+    pub(crate) fn keep_sample(&mut self, count: usize, seed: u64) -> Result<(), Error> {
+        let mut sampler = Sampler::new(self.n_rows(), count, Replacement::Without, seed)?;
+        let numbers = sampler.draw().to_vec();
+        if let Some(rows) = self.sample(&numbers)? {
+            self.sample = Some(RowSample::new(numbers, rows, self.map()?.clone())?);
+        }
+        Ok(())
+    }
+
     /// The last thing to do: ends the fit on all ranks, as it ended here.
     pub(crate) fn end<T>(&mut self, result: Result<T, Error>) -> Result<T, Error> {
         self.member.end(result)
@@ -178,7 +211,7 @@ impl<'a> Sharded<'a> {
 
     /// Adding the ranks' sums rounds, and so do the multiplications that make sums of means and back.
     fn with_adding(&self, rounding: RoundingBound) -> RoundingBound {
-        rounding.with_sums(rounding_of_sum(self.member.size() + 2), self.total_variance())
+        rounding.with_sums(rounding_of_sum(self.member.n_shards() + 2), self.total_variance())
     }
 
     /// A bound for a pass about guessed means.
@@ -227,6 +260,11 @@ impl CovarianceOperator for Sharded<'_> {
         if matches!(self.columns, Columns::Unknown) || full && self.columns().is_none() {
             self.gather_columns()?;
         }
+        if let (Rows::Batch(batch), Some(sample)) = (rows, &self.sample)
+            && let Some(done) = sample.sum(batch, v, out)
+        {
+            return done;
+        }
         let mut numbers = v.values().to_vec();
         let status = match rows {
             Rows::All => {
@@ -261,7 +299,8 @@ impl Capabilities for Sharded<'_> {
     }
 
     fn resident_rows(&mut self) -> Option<&[usize]> {
-        self.on_disk.then_some(&self.resident)
+        let sampled = self.sample.as_ref().map(RowSample::numbers);
+        if self.on_disk { Some(&self.resident) } else { sampled }
     }
 
     fn first_pass(&mut self) -> Option<&mut dyn FirstPass> {
@@ -285,7 +324,7 @@ impl FirstPass for Sharded<'_> {
         self.member.ask(Command::FirstSum { p }, &mut [x.values_mut()])?;
         let (status, statistics) = self.member.first_sum(x, z)?;
         self.passed()?;
-        self.know(self.member.about_zero(statistics)?)?;
+        self.know(self.of_all_rows(statistics)?)?;
         let Columns::Known { statistics, map } = &self.columns else { unreachable!("just gathered") };
         let fold = Fold::new(statistics, &guess, map, self.sparse);
         let stretch = fold.image(self.n_rows(), x, z)?;
@@ -307,7 +346,7 @@ impl ExplicitCovariance for Sharded<'_> {
             self.member.ask(Command::FirstForm, &mut [])?;
             let (status, statistics) = self.member.first_form(c)?;
             self.passed()?;
-            self.know(self.member.about_zero(statistics)?)?;
+            self.know(self.of_all_rows(statistics)?)?;
             mirror(c, per_row);
             let Columns::Known { statistics, map } = &self.columns else { unreachable!("just gathered") };
             let fold = Fold::new(statistics, &guess, map, self.sparse);

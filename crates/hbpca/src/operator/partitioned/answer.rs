@@ -3,7 +3,7 @@
 //! ```text
 //! head          columns, partitions, sparse, entries, single, bound (ρ, M, fixed)
 //! partitions    answers (one), rows and hash of each; zeros where it is another answer's
-//! values        sums, or a pivot with the statistics relative to it
+//! values        sums, or a pivot with the statistics relative to it, or rows: the number of each, how many numbers follow, and these
 //! ```
 //!
 //! Statistics are told relative to a row of the partition, as everywhere: combining first moves the means of one to the pivot of the other, by
@@ -12,6 +12,7 @@
 use crate::Error;
 use crate::columns::ColumnStatistics;
 use crate::matrix::{Matrix, hash_of_bits};
+use crate::operator::distributed::rows_sent;
 use crate::rounding::RoundingBound;
 
 const HEAD: usize = 9;
@@ -19,6 +20,7 @@ const HEAD: usize = 9;
 pub(super) const TOLD: usize = 4;
 const SURVEYS: f64 = 0.0;
 const SUMS: f64 = 1.0;
+const ROWS: f64 = 2.0;
 
 /// The answer of one partition, or of several combined.
 #[derive(Clone, Debug)]
@@ -53,6 +55,15 @@ impl Answer {
         self.values = sums.collect();
     }
 
+    pub(super) fn tell_rows(&mut self, numbers: &[usize], rows: &Matrix<'_>) {
+        self.head[0] = ROWS;
+        for (place, number) in numbers.iter().enumerate() {
+            let row = rows_sent::encode(&rows.select_rows(&[place]), rows.is_sparse());
+            self.values.extend([*number as f64, row.len() as f64]);
+            self.values.extend(row);
+        }
+    }
+
     /// As numbers.
     pub fn encode(&self) -> Vec<f64> {
         [&self.head[..], &self.partitions, &self.values].concat()
@@ -69,7 +80,31 @@ impl Answer {
     }
 
     fn tells_sums(&self) -> bool {
-        self.head[0] > SURVEYS
+        self.head[0] as u8 == SUMS as u8
+    }
+
+    fn tells_rows(&self) -> bool {
+        self.head[0] as u8 == ROWS as u8
+    }
+
+    /// The rows that were told, in the order of their numbers.
+    pub(super) fn rows(&self) -> Result<(Vec<usize>, Matrix<'static>), Error> {
+        let not_rows = || Error::Communication("what partitions answered are no rows".into());
+        let mut found: Vec<(usize, &[f64])> = Vec::new();
+        let mut rest = if self.tells_rows() { &self.values[..] } else { return Err(not_rows()) };
+        while let [number, length, more @ ..] = rest {
+            let (row, others) = more.split_at_checked(*length as usize).ok_or_else(not_rows)?;
+            found.push((*number as usize, row));
+            rest = others;
+        }
+        if !rest.is_empty() {
+            return Err(not_rows());
+        }
+        found.sort_unstable_by_key(|(number, _)| *number);
+        let (numbers, rows): (Vec<usize>, Vec<&[f64]>) = found.into_iter().unzip();
+        let d = self.head[1] as usize;
+        let matrix = rows_sent::decode(rows.concat(), numbers.len(), d, self.is_sparse())?;
+        Ok((numbers, matrix))
     }
 
     /// Rows, and two halves of the hash, of each of `count` partitions. Refuses one that did not answer, or more than once.
@@ -114,7 +149,7 @@ impl Answer {
 
     pub(super) fn into_statistics(self) -> Result<ColumnStatistics, Error> {
         let d = self.head[1] as usize;
-        if self.tells_sums() || self.values.len() != 5 * d + 2 {
+        if self.tells_sums() || self.tells_rows() || self.values.len() != 5 * d + 2 {
             return Err(Error::shape("statistics that partitions answered", 5 * d + 2, self.values.len()));
         }
         let (pivot, flat) = self.values.split_at(d);
@@ -135,7 +170,8 @@ impl Answer {
                 "some partitions are sparse and some dense; make all alike".into(),
             ));
         }
-        if sizes(mine) != sizes(theirs) || self.values.len() != other.values.len() {
+        let alike = self.tells_rows() || self.values.len() == other.values.len();
+        if sizes(mine) != sizes(theirs) || !alike {
             return Err(Error::Communication("partitions answered different tasks".into()));
         }
         self.head[4] += other.head[4];
@@ -152,7 +188,9 @@ impl Answer {
             mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
         };
         add(&mut self.partitions, &other.partitions);
-        if self.tells_sums() {
+        if self.tells_rows() {
+            self.values.extend_from_slice(&other.values);
+        } else if self.tells_sums() {
             add(&mut self.values, &other.values);
         } else {
             self.merge_statistics(other)?;

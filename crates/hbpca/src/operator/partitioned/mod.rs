@@ -18,9 +18,10 @@ use task::Task;
 
 use super::{
     Capabilities, CovarianceOperator, ExplicitCovariance, Precision, PrecisionChoice, Product, Products,
-    Rows, Shape, reshape,
+    RowSample, Rows, Shape, reshape,
 };
 use crate::columns::{ColumnStatistics, Preprocessing, RowMap};
+use crate::matrix::{Replacement, Sampler};
 use crate::operator::forming::form::mirror;
 use crate::rounding::{RoundingBound, rounding_of_sum};
 use crate::{Block, Error};
@@ -45,6 +46,8 @@ pub(crate) struct Partitioned<'p> {
     entries: usize,
     single: bool,
     precision: PrecisionChoice,
+    /// Rows that the client has, for mini-batches.
+    sample: Option<RowSample>,
 }
 
 impl<'p> Partitioned<'p> {
@@ -61,7 +64,7 @@ impl<'p> Partitioned<'p> {
         let (sparse, entries, single) = (answer.is_sparse(), answer.entries(), answer.has_single());
         let (seen, statistics) = (answer.partitions(partitions.count())?, answer.into_statistics()?);
         let map = preprocessing.row_map(&statistics);
-        Ok(Self { partitions, seen, statistics, map, sparse, entries, single, precision })
+        Ok(Self { partitions, seen, statistics, map, sparse, entries, single, precision, sample: None })
     }
 
     pub(crate) fn statistics(&self) -> &ColumnStatistics {
@@ -84,6 +87,24 @@ impl<'p> Partitioned<'p> {
     /// Rows of the largest partition.
     pub(crate) fn most_rows(&self) -> usize {
         self.seen.iter().map(|partition| partition[0]).max().unwrap_or(0)
+    }
+
+    /// One round for a sample of rows, which mini-batches are drawn from.
+    pub(crate) fn keep_sample(&mut self, count: usize, seed: u64) -> Result<(), Error> {
+        let mut sampler = Sampler::new(self.n_rows(), count, Replacement::Without, seed)?;
+        let rows = sampler.draw();
+        let mut starts = Vec::with_capacity(self.seen.len());
+        let mut first = 0;
+        for [n, ..] in &self.seen {
+            starts.push(first);
+            first += n;
+        }
+        let (numbers, matrix) = self.ask(&Task::Rows { starts: &starts, rows })?.rows()?;
+        if numbers != rows {
+            return Err(Error::Communication("partitions answered other rows than were asked for".into()));
+        }
+        self.sample = Some(RowSample::new(numbers, matrix, self.map.clone())?);
+        Ok(())
     }
 
     /// One round. Refuses answers of other rows than those of the first.
@@ -126,8 +147,9 @@ impl CovarianceOperator for Partitioned<'_> {
         if v.d() != d {
             return Err(Error::shape("coordinates of the vectors to multiply", d, v.d()));
         }
-        if !matches!(rows, Rows::All) {
-            return Err(no_batches());
+        if let Rows::Batch(batch) = rows {
+            let sample = self.sample.as_ref().and_then(|sample| sample.sum(batch, v, out));
+            return sample.unwrap_or_else(|| Err(no_batches()));
         }
         reshape(out, d, p);
         if p == 0 {
@@ -148,6 +170,10 @@ impl CovarianceOperator for Partitioned<'_> {
 impl Capabilities for Partitioned<'_> {
     fn single_precision(&mut self) -> bool {
         self.precision == PrecisionChoice::Auto && self.single
+    }
+
+    fn resident_rows(&mut self) -> Option<&[usize]> {
+        self.sample.as_ref().map(RowSample::numbers)
     }
 
     fn explicit_covariance(&mut self) -> Option<&mut dyn ExplicitCovariance> {
@@ -177,7 +203,7 @@ fn no_batches() -> Error {
     Error::parameter(
         "solver",
         "one with mini-batches",
-        "a round of a cluster is too dear for a few rows: choose krylov or covariance",
+        "a round of a cluster is too dear for a few rows: choose krylov, covariance or anchored, whose mini-batches are drawn from a sample",
     )
 }
 

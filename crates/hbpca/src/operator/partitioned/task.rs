@@ -29,11 +29,19 @@ pub enum Task<'a> {
         /// The precision of the products, where there is a choice.
         precision: Precision,
     },
+    /// The rows themselves that are named.
+    Rows {
+        /// The number of the first row of every partition.
+        starts: &'a [usize],
+        /// The numbers of the rows wanted, ascending.
+        rows: &'a [usize],
+    },
 }
 
 const SURVEY: u8 = 0;
 const SUM: u8 = 1;
 const FORM: u8 = 2;
+const ROWS: u8 = 3;
 
 impl Task<'_> {
     /// As numbers: kind, precision, p, the map, V.
@@ -52,6 +60,10 @@ impl Task<'_> {
                 let mut numbers = vec![f64::from(FORM), single(precision), 0.0];
                 numbers.extend(map.to_flat(d));
                 numbers
+            }
+            Task::Rows { starts, rows } => {
+                let head = std::iter::once(f64::from(ROWS));
+                head.chain(starts.iter().chain(rows).map(|row| *row as f64)).collect()
             }
         }
     }
@@ -94,6 +106,15 @@ pub fn answer(task: &[f64], matrix: &Matrix<'_>, (index, count): (usize, usize))
             let (d, n) = (matrix.n_cols(), matrix.n_rows() as f64);
             let triangle = c.values().chunks_exact(d).enumerate().flat_map(|(i, row)| &row[..=i]);
             answer.tell_sums(rounding, triangle.map(|x| x * n));
+        }
+        (ROWS, rest) if rest.len() >= count => {
+            let (starts, rows) = rest.split_at(count);
+            let first = starts[index] as usize;
+            let own = first..first.saturating_add(matrix.n_rows());
+            let mine: Vec<usize> =
+                rows.iter().map(|row| *row as usize).filter(|row| own.contains(row)).collect();
+            let places: Vec<usize> = mine.iter().map(|row| row - first).collect();
+            answer.tell_rows(&mine, &matrix.select_rows(&places));
         }
         _ => return Err(not_a_task()),
     }

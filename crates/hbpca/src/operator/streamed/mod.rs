@@ -136,10 +136,15 @@ impl<'s> Streamed<'s> {
 
     /// The same with a weight for every row: C = Σwₗaₗaₗᵀ/Σwₗ, means and variances weighted too. Takes 8 bytes a row, and reads the
     /// heaviest one.
-    pub fn with_weights(mut self, weights: &[f64]) -> Result<Self, Error> {
+    pub fn with_weights(self, weights: &[f64]) -> Result<Self, Error> {
         check_weights(self.n_rows(), weights)?;
-        let total: f64 = weights.iter().sum();
-        let mean = total / weights.len() as f64;
+        let (total, n) = (weights.iter().sum(), self.n_rows());
+        self.with_weights_among(weights, total, n)
+    }
+
+    /// The same for the weights of some of n rows, which add up to `total`.
+    pub(crate) fn with_weights_among(mut self, weights: &[f64], total: f64, n: usize) -> Result<Self, Error> {
+        let mean = total / n as f64;
         let scaled: Arc<[f64]> = weights.iter().map(|w| w / mean).collect();
         let heaviest = heaviest(weights);
         let row = self.reader.source.read_rows(heaviest..heaviest + 1)?;

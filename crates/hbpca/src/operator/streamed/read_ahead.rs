@@ -49,6 +49,11 @@ impl<'s> Reader<'s> {
         }
     }
 
+    /// Frees the memory of chunks read before.
+    pub(super) fn forget_spare(&mut self) {
+        self.spare = Vec::new();
+    }
+
     /// Calls `each(first_row, rows)` for every chunk in order, while the next ones are being read. Chunks of a full pass must be those of the passes
     /// before.
     pub(super) fn for_each(

@@ -1,6 +1,6 @@
 //! A rank whose rows are on disk.
 
-use super::{Columns, GatheredStatistics, MOST_MERGES, Streamed};
+use super::{Columns, GatheredStatistics, MOST_MERGES, Streamed, Work};
 use crate::columns::ColumnStatistics;
 use crate::matrix::Matrix;
 use crate::operator::distributed::{Shard, ShardStatistics};
@@ -25,8 +25,7 @@ impl Shard for Streamed<'_> {
     }
 
     fn guess(&mut self, count: usize, seed: u64) -> Result<ColumnStatistics, Error> {
-        let weightless = || Error::Numerical("the rows of the sample weigh nothing".into());
-        self.sample_columns(count, seed)?.ok_or_else(weightless)
+        Ok(self.sample_columns(count, seed)?.unwrap_or_else(|| ColumnStatistics::empty(self.dim())))
     }
 
     fn know(&mut self, statistics: ShardStatistics) -> Result<(), Error> {
@@ -93,5 +92,10 @@ impl Shard for Streamed<'_> {
 
     fn bytes_read(&self) -> u64 {
         self.reader.bytes_read
+    }
+
+    fn release(&mut self) {
+        self.work = Work { additions: self.work.additions, ..Work::default() };
+        self.reader.forget_spare();
     }
 }
