@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails when top-level modules of the core crate import each other, directly or in a circle.
+"""Fails when top-level modules of the core crate import each other, directly or in a circle, or when its root has too many names.
 
 Names that the crate root re-exports count as imports of the module they come from. Tests may import anything.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parent.parent / "crates/hbpca/src"
 # The comment, string and test code of a file say nothing about its layer.
 NOISE = re.compile(r"//[^\n]*|\"(?:\\.|[^\"\\])*\"")
+MOST_NAMES = 40
 TESTS = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[allow[^\]]*\]\s*)?mod \w+ \{.*", re.DOTALL)
 
 
@@ -94,7 +95,12 @@ def main() -> int:
         for module, imported in pairwise(found):
             print(f"  {module} → {imported} in {', '.join(sorted(edges[module][imported]))}")
         return 1
-    print(f"{len(edges)} modules of the core, no circle among their imports")
+    public = re.findall(r"(?m)^pub use [^;]*;", (SOURCE / "lib.rs").read_text())
+    count = len(reexports("\n".join(public)))
+    if count > MOST_NAMES:
+        print(f"the root of the core has {count} names beside its modules, {MOST_NAMES} at most: put some into a module")
+        return 1
+    print(f"{len(edges)} modules of the core, no circle among their imports; {count} names at its root")
     return 0
 
 

@@ -1,6 +1,6 @@
 //! The Gaussian model, for components that live in NumPy arrays.
 
-use hbpca::ProbabilisticPca;
+use hbpca::model::ProbabilisticPca;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;

@@ -10,9 +10,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+use hbpca::genotypes::Genotypes;
 use hbpca::{
-    CancelToken, Event, Fit, FitConfig, Genotypes, Matrix, Observer, RankRows, Record, RowChunks, RowMap,
-    RowSurvey,
+    CancelToken, Event, Fit, FitConfig, Matrix, Observer, RankRows, Record, RowChunks, RowMap, RowSurvey,
 };
 use hbpca_io::{BedFile, ByteSize, OnDisk, Place, ReadOptions};
 use numpy::PyReadonlyArray1;

@@ -1,7 +1,8 @@
 //! Data to scores and back, for components that live in NumPy arrays.
 
 use hbpca::missing::{HolesInRows, Missing};
-use hbpca::{Centering, ColumnStatistics, Matrix, Projection, Real};
+use hbpca::model::Projection;
+use hbpca::{Centering, ColumnStatistics, Matrix, Real};
 use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 

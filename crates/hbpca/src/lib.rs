@@ -38,7 +38,7 @@ mod limits;
 mod linalg;
 mod matrix;
 pub mod missing;
-mod model;
+pub mod model;
 mod moments;
 mod observe;
 pub mod operator;
@@ -55,17 +55,14 @@ pub mod verify;
 
 pub use block::Block;
 pub use cancel::CancelToken;
-pub use certificate::{Certificate, Next, check};
-pub use choose::{Forecast, Network, StreamPlan};
+pub use certificate::Certificate;
 pub use columns::{Centering, ColumnStatistics, Preprocessing, RowMap, RowSurvey, Scaling};
 pub use config::{FitConfig, MomentumChoice, Tuning};
 pub use driver::{Driver, Report};
 pub use error::Error;
 pub use limits::{Accuracy, Limits};
-pub use matrix::{
-    Counts, Csr, Dense, Genotypes, Matrix, Real, Replacement, RowChunks, Sampler, VariantPlace,
-};
-pub use model::{Distances, Model, ProbabilisticPca, Projection, Summary, Whitening, most_likely_dimension};
+pub use matrix::{Csr, Dense, Matrix, Real, Replacement, RowChunks, Sampler};
+pub use model::{Model, Summary, Whitening};
 pub use moments::Moments;
 pub use observe::{Event, Observer, Outcome, Record};
 pub use operator::PrecisionChoice;
@@ -74,6 +71,16 @@ pub use run::{CompletedFit, Fit, RankRows, Run, most_threads};
 pub use solver::SolverKind;
 
 use state::{Archive, State};
+
+/// Genotypes, packed in two bits each.
+pub mod genotypes {
+    pub use crate::matrix::{Counts, Genotypes, VariantPlace};
+}
+
+/// What a fit will take, before it begins: rows on disk within a memory, rows on ranks over a network.
+pub mod plan {
+    pub use crate::choose::{Forecast, Network, StreamPlan};
+}
 
 /// The examples of the README are tested too.
 #[cfg(doctest)]

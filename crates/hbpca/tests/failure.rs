@@ -9,11 +9,12 @@
 mod common;
 
 use common::*;
+use hbpca::certificate::{Next, check};
 use hbpca::operator::{Covariance, CovarianceOperator, Product, Products, RoundingBound, Shape};
 use hbpca::solver::FixedMomentum;
 use hbpca::{
     Batch, Block, ColumnStatistics, Csr, Dense, Driver, Error, FitConfig, Limits, Matrix, MomentumChoice,
-    Next, Preprocessing, Replacement, Sampler, SolverKind, Whitening, check,
+    Preprocessing, Replacement, Sampler, SolverKind, Whitening,
 };
 
 /// 50×6 with eigenvalues 1, ratio, ratio², …

@@ -270,7 +270,8 @@ fn certificates_of_the_same_vectors_agree_whatever_the_order_of_rows() {
     let (x, y) = (dense(values, D), dense(reordered, D));
     let w = fit(&FitConfig { k: 3, ..config(SolverKind::Covariance) }, &x).model.vectors();
     let [mut a, mut b] = [&x, &y].map(|x| Covariance::new(x, Preprocessing::NONE).unwrap());
-    let [p, q] = [&mut a, &mut b].map(|c| hbpca::check(c, &w, hbpca::Next::Unknown, 1e-6).unwrap());
+    let [p, q] = [&mut a, &mut b]
+        .map(|c| hbpca::certificate::check(c, &w, hbpca::certificate::Next::Unknown, 1e-6).unwrap());
     for i in 0..3 {
         assert!(
             (p.eigenvalues[i] - q.eigenvalues[i]).abs() <= a.rounding().of_image() + b.rounding().of_image()

@@ -4,8 +4,9 @@
 mod common;
 
 use common::*;
+use hbpca::certificate::{Next, check};
 use hbpca::operator::Covariance;
-use hbpca::{FitConfig, Limits, Matrix, Moments, Next, Outcome, SolverKind, check};
+use hbpca::{FitConfig, Limits, Matrix, Moments, Outcome, SolverKind};
 
 const D: usize = 30;
 

@@ -7,6 +7,7 @@ mod common;
 use std::ops::{ControlFlow, Range};
 
 use common::{RowList, geometric, with_spectrum};
+use hbpca::certificate::Next;
 use hbpca::checkpoint::{Archive, CheckpointSink, Paused, Progress};
 use hbpca::operator::{
     Capabilities, CovarianceOperator, ExplicitCovariance, ExplicitRowGram, FirstPass, OperatorState,
@@ -17,7 +18,7 @@ use hbpca::solver::{
     Start,
 };
 use hbpca::{
-    Block, Dense, Driver, Error, Event, FitConfig, Limits, Matrix, Next, Outcome, Preprocessing, RowChunks,
+    Block, Dense, Driver, Error, Event, FitConfig, Limits, Matrix, Outcome, Preprocessing, RowChunks,
     SolverKind,
 };
 

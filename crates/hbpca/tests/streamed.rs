@@ -223,7 +223,9 @@ fn krylov_uses_single_precision_on_a_stream_too() {
     assert_eq!(report.outcome, Outcome::Converged);
     assert_eq!(stream.statistics_passes(), 0);
     let mut memory = Covariance::new(&x, Preprocessing::STANDARDIZE).unwrap();
-    let certificate = hbpca::check(&mut memory, &report.vectors, hbpca::Next::Unknown, 1e-6).unwrap();
+    let certificate =
+        hbpca::certificate::check(&mut memory, &report.vectors, hbpca::certificate::Next::Unknown, 1e-6)
+            .unwrap();
     assert!(certificate.holds(1e-11));
 }
 

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use hbpca::checkpoint::Checkpoints;
-use hbpca::{CancelToken, Dense, Error, Fit, FitConfig, Genotypes, Model};
+use hbpca::genotypes::Genotypes;
+use hbpca::{CancelToken, Dense, Error, Fit, FitConfig, Model};
 use hbpca_io::{
     BedFile, Format, Matched, ReadOptions, StoredModel, VariantNames, score_names, write_eigenvalues,
     write_eigenvectors, write_variant_weights,

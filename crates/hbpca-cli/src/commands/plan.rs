@@ -1,7 +1,8 @@
 //! `hbpca plan`: what a fit on many ranks will cost.
 
+use hbpca::RowChunks;
 use hbpca::operator::Shape;
-use hbpca::{Forecast, Network, RowChunks};
+use hbpca::plan::{Forecast, Network};
 use hbpca_io::{ByteSize, Storage};
 use serde::Serialize;
 

@@ -5,7 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use hbpca::missing::MissingReport;
-use hbpca::{Certificate, Fit, Limits, Outcome, Record, StreamPlan};
+use hbpca::plan::StreamPlan;
+use hbpca::{Certificate, Fit, Limits, Outcome, Record};
 use hbpca_io::ReadError;
 use serde::Serialize;
 

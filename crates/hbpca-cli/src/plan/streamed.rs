@@ -1,6 +1,7 @@
 //! Rows that stay on disk, and what fitting them will cost.
 
-use hbpca::{FitConfig, RowChunks, StreamPlan};
+use hbpca::plan::StreamPlan;
+use hbpca::{FitConfig, RowChunks};
 use hbpca_io::{ByteSize, OnDisk};
 
 use super::Weights;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use hbpca::VariantPlace;
+use hbpca::genotypes::VariantPlace;
 
 use super::Variant;
 use crate::ReadError;

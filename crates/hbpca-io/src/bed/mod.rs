@@ -14,7 +14,8 @@ mod variants;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hbpca::{Genotypes, Model};
+use hbpca::Model;
+use hbpca::genotypes::Genotypes;
 
 use crate::source::refuse_options_that_do_not_fit;
 use crate::{Format, ReadError, ReadOptions};

@@ -1,6 +1,7 @@
 //! Scores and distances of the rows, and which of them are drawn.
 
-use hbpca::{Distances, Model, Whitening};
+use hbpca::model::Distances;
+use hbpca::{Model, Whitening};
 
 use super::DataSet;
 use crate::LabError;

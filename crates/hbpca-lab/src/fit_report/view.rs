@@ -382,7 +382,7 @@ fn outliers(data: &DataSet<'_>, rows: &Rows) -> Outliers {
             "Score distance: how far a row lies from the centre within the components, in standard deviations. Orthogonal \
              distance: how much of it the components do not reproduce. Of regular, normally distributed rows \
              {} lie below each dashed line.{beside}",
-            per_cent(hbpca::Distances::SHARE)
+            per_cent(hbpca::model::Distances::SHARE)
         ),
         words: format!(
             "{} of {} rows ({}) lie beyond a cutoff.",

@@ -62,7 +62,8 @@ impl Forecast {
     ///
     /// ```
     /// use hbpca::operator::Shape;
-    /// use hbpca::{Forecast, Network, SolverKind};
+    /// use hbpca::plan::{Forecast, Network};
+    /// use hbpca::SolverKind;
     /// let shape = Shape { n: 1_000_000_000, d: 1000 };
     /// let seconds = |ranks| Forecast::on_ranks(shape, None, 10, ranks, Network::default())[0].seconds();
     /// assert!(seconds(1) > 50.0 * seconds(64) && seconds(1) < 64.0 * seconds(64));

@@ -22,7 +22,8 @@ impl Projection<'_> {
     ///
     /// ```
     /// use hbpca::missing::HolesInRows;
-    /// use hbpca::{Dense, Matrix, Projection};
+    /// use hbpca::model::Projection;
+    /// use hbpca::{Dense, Matrix};
     /// let u = [0.6, 0.8];
     /// let map = Projection::new(&u, 2, None, None, None)?;
     /// let x: Matrix = Dense::deferring_finite_check(vec![3.0, f64::NAN].into(), 1, 2)?.into();

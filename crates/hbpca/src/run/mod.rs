@@ -15,6 +15,7 @@ use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 
 use crate::cancel::CancelToken;
+use crate::certificate::Next;
 use crate::checkpoint::{Checkpoints, Session};
 use crate::choose::{Plan, StepSize, StreamPlan, sample_rows};
 use crate::columns::{RowSurvey, Scaling, check_weights};
@@ -28,7 +29,7 @@ use crate::operator::{CovarianceOperator, RowsRead, Shape};
 use crate::probe::{ProbeConfig, ProbeResult, ProbeSeed, probe};
 use crate::solver::SolverKind;
 use crate::stopwatch::Stopwatch;
-use crate::{Block, Certificate, Driver, Error, Model, Next, Outcome, Report, Summary};
+use crate::{Block, Certificate, Driver, Error, Model, Outcome, Report, Summary};
 use genotypes::OfGenotypes;
 use in_memory::InMemory;
 pub use missing::CompletedFit;

@@ -13,8 +13,9 @@
 use serde::Serialize;
 
 use super::{Claims, Facts, Leading};
+use crate::Outcome;
+use crate::certificate::Next;
 use crate::certificate::{Certainty, Certificate, Cluster, Status};
-use crate::{Next, Outcome};
 
 /// What became of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

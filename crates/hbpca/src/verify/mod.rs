@@ -18,6 +18,7 @@ use serde::Serialize;
 
 pub use claims::{Claim, Verdict};
 
+use crate::certificate::Next;
 use crate::certificate::{Certainty, Certificate, check};
 use crate::columns::{ColumnStatistics, RowMap};
 use crate::config::FitConfig;
@@ -25,7 +26,7 @@ use crate::matrix::Matrix;
 use crate::operator::{Covariance, CovarianceOperator};
 use crate::probe::{ProbeConfig, ProbeResult, probe};
 use crate::solver::SolverKind;
-use crate::{Block, Error, Model, Next, Outcome};
+use crate::{Block, Error, Model, Outcome};
 
 /// Columns up to which line 4 decomposes C: 3d² numbers are 100 MB.
 const MOST_DECOMPOSED: usize = 2048;
