@@ -61,7 +61,7 @@ pub use config::{FitConfig, MomentumChoice, Tuning};
 pub use driver::{Driver, Report};
 pub use error::Error;
 pub use limits::{Accuracy, Limits};
-pub use matrix::{Csr, Dense, Matrix, Real, Replacement, RowChunks, Sampler};
+pub use matrix::{CountTransform, Csr, Dense, Matrix, Real, Replacement, RowChunks, Sampler};
 pub use model::{Model, Summary, Whitening};
 pub use moments::Moments;
 pub use observe::{Event, Observer, Outcome, Record};
