@@ -17,7 +17,7 @@ seeds=$(mktemp -d)
 trap 'rm -rf "$seeds"' EXIT
 printf '%s\n' a,b,c 2,1,0.5 -2,-1,0.25 0.1,-0.2,1 -0.1,0.2,-1 3,0,0 0,3,0 0,0,3 1,1,1 >"$seeds/rows.csv"
 for extension in tsv npy npz libsvm mtx parquet; do
-    "$hbpca" -q convert "$seeds/rows.csv" "$seeds/rows.$extension"
+    "$hbpca" convert "$seeds/rows.csv" "$seeds/rows.$extension" >/dev/null
     mkdir -p "corpus/$extension" && cp "$seeds/rows.$extension" "corpus/$extension/"
 done
 for text in csv tsv libsvm mtx; do
@@ -26,21 +26,22 @@ done
 cp "$seeds/rows.csv" corpus/csv/
 mkdir -p corpus/idx corpus/manifest corpus/model corpus/checkpoint corpus/arguments corpus/bed
 printf '\0\0\x08\x02\0\0\0\x02\0\0\0\x03\x01\x02\x03\x04\x05\x06' >corpus/idx/rows
-"$hbpca" -q convert "$seeds/rows.csv" "$seeds/chunks/" && cp "$seeds/chunks/manifest.json" corpus/manifest/
+"$hbpca" convert "$seeds/rows.csv" "$seeds/rows.chunks" >/dev/null && cp "$seeds/rows.chunks/manifest.json" corpus/manifest/
 for solver in krylov covariance anchored power vr-hb-power; do
     components=$([[ $solver == power || $solver == vr-hb-power ]] && echo 1 || echo 2)
-    "$hbpca" -q fit "$seeds/rows.csv" -k "$components" --solver "$solver" -o "$seeds/$solver.hbpca" || true
+    "$hbpca" fit -q "$seeds/rows.csv" -k "$components" --solver "$solver" -o "$seeds/$solver.hbpca" || true
     cp "$seeds/$solver.hbpca" corpus/model/ || true
-    "$hbpca" -q fit "$seeds/rows.csv" -k "$components" --solver "$solver" --epoch 2 --tol 1e-14 --max-passes 2 \
+    "$hbpca" fit -q "$seeds/rows.csv" -k "$components" --solver "$solver" --epoch 2 --tol 1e-14 --max-passes 2 \
         --checkpoint "$seeds/$solver.state" || true
     # The target adds the eight bytes of the checksum itself.
     [ -e "$seeds/$solver.state" ] && head -c -8 "$seeds/$solver.state" >"corpus/checkpoint/$solver"
 done
+mkdir -p corpus/h5ad && cp ../crates/hbpca-io/tests/fixtures/h5ad/*.h5ad corpus/h5ad/
 printf 'fit\nrows.csv\n-k\n2\n--tol\n1e-6' >corpus/arguments/fit
 printf '\x20\x12%s%s\x6c\x1b\x01\xe4' $'1 a 0 1 A C\n1 b 0 2 G T\n        ' $'f s 0 0 0 -9\nf t' >corpus/bed/short
 
 found=0
-[ $# -gt 0 ] || set -- arguments bed checkpoint csv idx libsvm manifest model mtx npy npz parquet tsv
+[ $# -gt 0 ] || set -- arguments bed checkpoint csv h5ad idx libsvm manifest model mtx npy npz parquet tsv
 for target in "$@"; do
     mkdir -p "artifacts/$target" "corpus/$target"
     if "$programs/$target" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=25 -print_final_stats=1 \

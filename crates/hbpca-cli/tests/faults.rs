@@ -171,3 +171,88 @@ fn checkpoints_may_fail_and_the_run_goes_on() {
         );
     }
 }
+
+/// Data of more than 40 MiB while it is read: dense, sparse, and in parts.
+fn large_data(folder: &Folder) {
+    let mut state = 5_u64;
+    let mut digit = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 60) % 10
+    };
+    let (mut dense, mut sparse) = (String::new(), String::new());
+    for _ in 0..75_000 {
+        // Deviations fall from column to column, so that few passes suffice.
+        let row: Vec<String> = (0..120).map(|j| ((digit() * 64) >> (j / 8)).to_string()).collect();
+        dense += &(row.join(",") + "\n");
+    }
+    for _ in 0..60_000 {
+        let row: Vec<String> =
+            (1..=60).map(|j| format!("{}:{}", j * 2, 1 + ((digit() * 64) >> (j / 4)))).collect();
+        sparse += &("1 ".to_owned() + &row.join(" ") + "\n");
+    }
+    folder.write("x.csv", &dense);
+    folder.write("s.svm", &sparse);
+    for args in [
+        "convert x.csv x.npy",
+        "convert x.npy x.chunks --part-size 2",
+        "convert s.svm s.chunks --part-size 2",
+    ] {
+        assert_eq!(folder.run(args).code(), 0, "{args}");
+    }
+    ["x.csv", "s.svm"].iter().for_each(|name| std::fs::remove_file(folder.path(name)).unwrap());
+}
+
+/// Rows that are read in every pass, ahead of the work: every call may fail, and the answer is an error or the right one.
+#[test]
+fn every_call_of_a_streamed_fit_may_fail() {
+    let tools = Folder::new();
+    let Some(library) = library(&tools) else { return };
+    let folder = Folder::in_memory();
+    large_data(&folder);
+    let mut calls = Vec::new();
+    // Of calls that are many and alike every 5th or 11th, unless all are wanted.
+    let all = std::env::var_os("HBPCA_EVERY_FAULT").is_some();
+    for (data, flags, step) in [
+        ("x.npy", "--solver covariance -k 2", 1),
+        ("x.npy", "--solver krylov -k 2 --tol 1e-3", 5),
+        ("x.chunks", "--solver covariance -k 2", 1),
+        ("s.chunks", "--solver covariance -k 2", 11),
+    ] {
+        let args = format!("fit {data} {flags} --memory 40M --json -o m.safetensors");
+        let right = folder.run(&args).json(0);
+        assert!(right["stream"].is_object(), "{args}: not streamed");
+        for n in (1..).step_by(if all { 1 } else { step }) {
+            let _ = std::fs::remove_file(folder.path("m.safetensors"));
+            let mut command = folder.command(&args);
+            command.env("LD_PRELOAD", &library).env("HBPCA_FAIL_FILE", n.to_string());
+            command.env("HBPCA_FAIL_BELOW", folder.root()).timeout(Duration::from_secs(60));
+            let run = Run(command.output().unwrap());
+            let said = run.stderr();
+            assert!(!said.contains("panicked"), "{args}: call {n}: {said}");
+            assert!(
+                !folder.names().iter().any(|name| name.contains("tmp")),
+                "{args}: call {n}: {:?}",
+                folder.names()
+            );
+            if run.code() == 0 {
+                assert_eq!(run.json(0)["eigenvalues"], right["eigenvalues"], "{args}: call {n}: {said}");
+                assert!(is_whole(&folder, "m.safetensors"), "{args}: call {n}: {said}");
+            } else {
+                assert!(matches!(run.code(), 2..=4), "{args}: call {n}: {said}");
+                assert!(
+                    said.contains("error: ") && said.contains("Input/output error"),
+                    "{args}: call {n}: {said}"
+                );
+                assert!(!folder.path("m.safetensors").exists(), "{args}: call {n}: {said}");
+            }
+            if !said.contains("injected fault") {
+                assert_eq!(run.code(), 0, "{args}: {said}");
+                calls.push((args.clone(), n - 1));
+                break;
+            }
+        }
+    }
+    // A pass over 17 chunks or more has as many reads.
+    assert!(calls.iter().all(|(_, calls)| *calls >= 20), "{calls:?}");
+    println!("{calls:?}");
+}

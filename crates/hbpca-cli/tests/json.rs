@@ -349,8 +349,9 @@ fn every_command_prints_an_object_that_the_guide_describes() {
 #[test]
 fn a_refused_allocation_is_an_object() {
     let folder = Folder::new();
-    folder.write("big.svm", "1 5:2 2147483648:1\n0 3:1 7:2\n");
-    let run = folder.run("fit big.svm --no-center --memory 1G --json");
+    let row: Vec<String> = (1..=200_000).map(|j| format!(" {j}:1")).collect();
+    folder.write("wide.svm", &format!("1{}\n", row.concat()).repeat(10));
+    let run = folder.run("fit wide.svm -k 3 --solver krylov --memory 40M --json");
     assert_eq!((run.json(4)["error"]["kind"].as_str(), run.stdout().lines().count()), (Some("memory"), 1));
     let lines: Vec<String> = (0..400_000_u64).map(|i| format!("{i},{}", i * i % 1009)).collect();
     let x = lines.join("\n");

@@ -301,3 +301,50 @@ fn a_streamed_resume_of_data_that_changed_is_refused() {
         std::fs::remove_file(folder.path("c")).unwrap();
     }
 }
+
+/// Starts a fit, waits until `said` is on its standard error, cuts `file` to half its length, and returns how the run ended.
+fn cut_during(folder: &Folder, arguments: &str, said: &str, file: &str) -> (Option<i32>, String) {
+    use std::io::{BufRead, BufReader};
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("hbpca"))
+        .args(arguments.split(' '))
+        .current_dir(folder.root())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut all = String::new();
+    while !all.contains(said) {
+        let Some(line) = lines.next() else { panic!("{arguments}: {all}") };
+        all += &(line.unwrap() + "\n");
+    }
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let cut = std::fs::OpenOptions::new().write(true).open(folder.path(file)).unwrap();
+    cut.set_len(cut.metadata().unwrap().len() / 2).unwrap();
+    for line in lines {
+        all += &(line.unwrap() + "\n");
+    }
+    (child.wait().unwrap().code(), all)
+}
+
+#[test]
+fn a_file_that_is_cut_during_a_fit_is_an_error_that_names_it() {
+    let folder = Folder::new();
+    npy(&folder, "x.npy", 60_000, 256);
+    std::fs::copy(folder.path("x.npy"), folder.path("y.npy")).unwrap();
+    assert_eq!(folder.run("convert x.npy x.chunks --part-size 4").code(), 0);
+    let long = "--solver power --tol 1e-15 --max-passes 100000 --max-seconds 60";
+    let streamed = "are read from disk in every pass";
+    for (data, file) in [("x.npy", "x.npy"), ("x.chunks", "x.chunks/part-000003.npy")] {
+        let (code, said) = cut_during(&folder, &format!("fit {data} {long} --memory 64M"), streamed, file);
+        assert_eq!(code, Some(3), "{data}: {said}");
+        let error = said.lines().find(|line| line.starts_with("error: ")).unwrap();
+        assert!(error.contains(file), "{said}");
+    }
+    // What was read into memory needs the file no more: nothing is mapped.
+    let short = "--solver power --tol 1e-15 --max-passes 400";
+    let (code, said) =
+        cut_during(&folder, &format!("fit y.npy -v {short} --memory 1G"), "read y.npy", "y.npy");
+    assert_eq!(code, Some(1), "{said}");
+    assert!(!said.contains("error: "), "{said}");
+}

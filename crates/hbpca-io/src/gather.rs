@@ -18,6 +18,8 @@ pub(crate) struct Shape {
     /// Columns of entries whose file numbers them from 0 or 1.
     lowest_undecided: Option<u32>,
     highest_undecided: u32,
+    /// The number of the first of these columns, where a model says it.
+    pub(crate) first_of_model: Option<u32>,
 }
 
 impl Shape {
@@ -75,13 +77,21 @@ impl Shape {
 
     /// The number of the first column where the file left it open.
     pub(crate) fn first_undecided(&self) -> u32 {
-        u32::from(self.lowest_undecided != Some(0))
+        self.first_of_model.unwrap_or_else(|| u32::from(self.lowest_undecided != Some(0)))
+    }
+
+    /// The same, nothing where no file left it open.
+    pub(crate) fn first_column(&self) -> Option<u32> {
+        self.lowest_undecided.map(|_| self.first_undecided())
     }
 
     /// d, once all rows were seen.
     pub(crate) fn n_columns(&self, file: &str) -> Result<usize, ReadError> {
         if self.n_rows == 0 {
             return Err(ReadError::malformed(file, "there are no rows"));
+        }
+        if self.lowest_undecided < self.first_of_model && self.lowest_undecided.is_some() {
+            return Err(ReadError::malformed(file, "it has an index 0, but the model counts columns from 1"));
         }
         let seen = match self.lowest_undecided {
             Some(_) => self.highest_undecided as usize + 1 - self.first_undecided() as usize,

@@ -1,7 +1,7 @@
 //! What a reader may be told.
 
 use crate::column_names::listed;
-use crate::{CellOptions, Encoding, Format, NamesToMatch, NumberStyle, OneHot};
+use crate::{CellOptions, Encoding, Format, NamesToMatch, NumberStyle, OccurringColumns, OneHot};
 
 /// A column, as users name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -205,6 +205,8 @@ pub struct ReadOptions {
     pub header: HeaderLine,
     /// The names by which columns are found, in this order; files without names go by position.
     pub match_names: Option<NamesToMatch>,
+    /// The columns of sparse data that are wanted, by their numbers; those of a model that knows no others.
+    pub occurring: Option<OccurringColumns>,
     /// How the numbers of CSV and TSV are written.
     pub numbers: NumberStyle,
     /// How the characters of a text are stored; UTF-8 and UTF-16 are recognised.

@@ -8,6 +8,7 @@ use hbpca::Matrix;
 use crate::block::{Labels, RowBlock};
 use crate::gather::Gather;
 use crate::input::{Input, Part};
+use crate::occurring::note_of_others;
 use crate::one_hot::encode;
 use crate::parts::Parts;
 use crate::source::{OpenSource, Stated};
@@ -29,6 +30,10 @@ pub struct Data {
     pub weights: Option<Vec<f64>>,
     /// The columns of categories that became the last columns of the matrix.
     pub categories: Vec<Categories>,
+    /// The number that the file gives its first column, 0 or 1, where its format leaves that open.
+    pub first_column: Option<u32>,
+    /// Columns with entries that are not among those wanted by their numbers.
+    pub other_columns: usize,
     /// Whether numbers were rounded to single precision, because that was asked for.
     pub narrowed: bool,
     /// The format (of the first part).
@@ -65,6 +70,7 @@ fn read_parts(parts: Vec<Part>, options: &ReadOptions) -> Result<Data, ReadError
 fn gather_parts(parts: Vec<Part>, options: &ReadOptions) -> Result<Data, ReadError> {
     let counter = Arc::new(AtomicU64::new(0));
     let mut gather = Gather::new(options.precision).holding(options.missing);
+    gather.shape.first_of_model = options.occurring.as_ref().and_then(|columns| columns.first);
     let mut opening = Parts::new(options);
     let mut first: Option<(String, Format, Stated)> = None;
     for part in parts {
@@ -80,9 +86,16 @@ fn gather_parts(parts: Vec<Part>, options: &ReadOptions) -> Result<Data, ReadErr
         None => None,
         Some(_) => kept.pop().map(|column| weights_of(&name, column)).transpose()?,
     };
-    let narrowed = gather.narrowed;
+    let (narrowed, first_column) = (gather.narrowed, gather.shape.first_column());
     let (mut matrix, labels) = gather.finish(&name)?;
     let mut column_names = stated.column_names;
+    let mut other_columns = 0;
+    if let Some(columns) = &options.occurring {
+        (matrix, other_columns) = columns.of(matrix, &name)?;
+        columns.refuse_other_shape(stated.n_columns, &name)?;
+        opening.notes.extend(note_of_others(other_columns, &name));
+        column_names = None;
+    }
     let mut categories = Vec::new();
     if !options.one_hot.is_empty() {
         let columns = kept.split_off(kept.len() - options.one_hot.len());
@@ -92,7 +105,20 @@ fn gather_parts(parts: Vec<Part>, options: &ReadOptions) -> Result<Data, ReadErr
         }
     }
     let (bytes_read, notes) = (counter.load(Ordering::Relaxed), opening.notes);
-    Ok(Data { matrix, column_names, labels, kept, weights, categories, narrowed, format, bytes_read, notes })
+    Ok(Data {
+        matrix,
+        column_names,
+        labels,
+        kept,
+        weights,
+        categories,
+        first_column,
+        other_columns,
+        narrowed,
+        format,
+        bytes_read,
+        notes,
+    })
 }
 
 /// Adds all rows of a part; while some are added, the next are read.

@@ -131,7 +131,10 @@ impl PlotArgs {
         };
         let stored = self.model()?;
         let model = &stored.model;
-        let data = self.read(path, None, model.feature_names().map(NamesToMatch::of_model))?;
+        let occurring = stored.origin.reading.columns.clone();
+        let names = model.feature_names().filter(|_| occurring.is_none()).map(NamesToMatch::of_model);
+        let options = ReadOptions { match_names: names, occurring, ..ReadOptions::default() };
+        let data = self.read(path, options)?;
         if data.matrix.n_cols() != model.n_features() {
             let (found, needed) = (data.matrix.n_cols(), model.n_features());
             let message = format!(
@@ -160,10 +163,11 @@ impl PlotArgs {
     fn rows_of_file(&self) -> Result<Figure, LabError> {
         let [a, b] = self.plane_of()?;
         let names = [a, b].map(|c| ColumnRef::Name(format!("component_{}", c + 1)));
-        let named = self.read(&self.input, Some(names.to_vec()), None);
+        let named =
+            self.read(&self.input, ReadOptions { columns: Some(names.to_vec()), ..ReadOptions::default() });
         let (data, components) = match named {
             Ok(data) => (data, [0, 1]),
-            Err(_) => (self.read(&self.input, None, None)?, [a, b]),
+            Err(_) => (self.read(&self.input, ReadOptions::default())?, [a, b]),
         };
         let k = data.matrix.n_cols();
         let scores = row_major(&data.matrix);
@@ -177,14 +181,9 @@ impl PlotArgs {
         Ok(figure)
     }
 
-    fn read(
-        &self,
-        path: &std::path::Path,
-        columns: Option<Vec<ColumnRef>>,
-        match_names: Option<NamesToMatch>,
-    ) -> Result<Data, LabError> {
+    fn read(&self, path: &std::path::Path, options: ReadOptions) -> Result<Data, LabError> {
         let keep = self.color.iter().chain(&self.label).map(|column| ColumnRef::parse(column)).collect();
-        let options = ReadOptions { keep, columns, match_names, ..ReadOptions::default() };
+        let options = ReadOptions { keep, ..options };
         Ok(hbpca_io::read(Input::path(path), &options)?)
     }
 

@@ -1,5 +1,5 @@
 //! How close a pass comes to plainly reading the data:
-//! `cargo run --release -p hbpca --example pass_speed [megabytes] [dense|sparse|growth]`.
+//! `cargo run --release -p hbpca --example pass_speed [megabytes] [dense|sparse|growth|hashing]`.
 //!
 //! Every time is the smallest of several rounds, and rounds are interleaved, so that a slow spell of the machine
 //! hits all lines of a table alike. "× read" compares with bringing in the same cache lines on the same threads. "Products
@@ -9,6 +9,7 @@
 #![allow(unsafe_code, reason = "instructions that only some processors have are timed")]
 
 use std::error::Error;
+use std::io::{Read, Seek};
 use std::ops::AddAssign;
 use std::time::{Duration, Instant};
 
@@ -41,6 +42,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     if wanted("growth") {
         growth_tables(bytes)?;
+    }
+    if wanted("hashing") {
+        let n = bytes / (784 * 4);
+        let dense = Dense::new(dense_values::<f32>(n * 784), n, 784)?.into();
+        hashing_table("hashing, dense f32, d = 784", &dense)?;
+        hashing_table("hashing, CSR f32, d = 42000", &sparse_matrix::<f32>(bytes / 8)?.into())?;
     }
     Ok(())
 }
@@ -213,6 +220,35 @@ fn pass_lines<'a>(race: &mut Race<'a>, matrix: &'a Matrix<'a>, bytes: usize) -> 
         });
     }
     Ok(())
+}
+
+/// What a pass over rows on disk spends on comparing them with the first pass. The thread that reads ahead hashes; "read" is here a copy out of the
+/// page cache by the same thread, the fastest that a disk can be.
+fn hashing_table(title: &str, matrix: &Matrix<'_>) -> Result<(), Box<dyn Error>> {
+    /// As large as a chunk.
+    const CHUNK: usize = 8 << 20;
+    let (d, bytes) = (matrix.n_cols(), matrix.bytes_per_pass());
+    let path = std::env::temp_dir().join(format!("hbpca-pass-speed-{}", std::process::id()));
+    std::fs::write(&path, vec![1_u8; bytes])?;
+    let (mut file, mut chunk) = (std::fs::File::open(&path)?, vec![0_u8; CHUNK]);
+    std::fs::remove_file(&path)?;
+    let mut race = Race::new(title);
+    race.line("read, one thread", bytes, move || {
+        let failed = |error: std::io::Error| hbpca::Error::Source(Box::new(error));
+        file.rewind().map_err(failed)?;
+        while file.read(&mut chunk).map_err(failed)? > 0 {}
+        Ok(())
+    });
+    race.line("hash, one thread", bytes, || {
+        std::hint::black_box(matrix.hash_of_bits());
+        Ok(())
+    });
+    for p in [1, 8, 32] {
+        let mut operator = Covariance::new(matrix, Preprocessing::CENTER)?;
+        let (v, mut image) = (block(d, p), Block::zeros(d, p));
+        race.line(format!("pass, p = {p}"), bytes, move || operator.apply(&v, &mut image).map(drop));
+    }
+    Ok(race.run()?)
 }
 
 /// Time against n, 2n, 4n rows.

@@ -72,7 +72,7 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     weights.ask(&mut source);
     let mut loaded = source.read(verbosity)?;
     let weights = weights.of(&mut loaded.data)?;
-    let (name, n) = (loaded.name, loaded.data.matrix.n_rows());
+    let (name, n, other_columns) = (loaded.name, loaded.data.matrix.n_rows(), loaded.data.other_columns);
     let Completed { matrix, weights, .. } = completed(loaded.data.matrix, weights.as_deref(), &stored)
         .map_err(|error| error.of(&args.model, &name))?;
     if weights.is_none() {
@@ -80,9 +80,12 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     }
     let spinner = Spinner::new(verbosity, "checking");
     let config = VerifyConfig { tol: args.tol, probe };
-    let found = verify(&matrix, weights.as_deref(), &claims(&stored), &config)
+    let mut found = verify(&matrix, weights.as_deref(), &claims(&stored), &config)
         .map_err(|error| Failure::refused(&error, &name))?;
     drop(spinner);
+    if stored.origin.reading.columns.is_some() {
+        found.require("columns", other_columns_fault(other_columns));
+    }
     let object = Object::new(&stored, found, matrix.n_rows(), args.tol);
     if args.json.json {
         json::print(&object)?;
@@ -90,6 +93,12 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
         output::print_report(&report(&object, &args.model.display().to_string(), &name))?;
     }
     Ok(if object.holds { Exit::Success } else { Exit::NotConverged })
+}
+
+/// A model of the columns that occur says that all others are zero.
+fn other_columns_fault(others: usize) -> Option<String> {
+    let columns = if others == 1 { "column has" } else { "columns have" };
+    (others > 0).then(|| format!("{others} {columns} entries, and the model says that there are none"))
 }
 
 fn claims(stored: &StoredModel) -> Claims<'_> {

@@ -2,14 +2,14 @@
 
 use hbpca::certificate::Certainty;
 use hbpca::checkpoint::{Checkpoint, Checkpoints, SaveCheckpoint};
-use hbpca::missing::Missing;
+use hbpca::missing::{Missing, MissingReport};
 use hbpca::operator::{Communicator, SingleRank};
 use hbpca::probe::ProbeResult;
 use hbpca::{
     CancelToken, Centering, CountTransform, Error, Fit, FitConfig, Limits, Observer, Outcome, Preprocessing,
     RowChunks, Scaling,
 };
-use hbpca_io::{ByteSize, Categories, Cut, Data, OutputFile, Reading, StoredModel};
+use hbpca_io::{ByteSize, Categories, Cut, Data, OccurringColumns, OutputFile, Reading, StoredModel};
 
 use std::time::Instant;
 
@@ -156,7 +156,9 @@ impl Around<'_> {
             write_files(&fit, &about, limits.tol, model, page, args).and(trace.map_or(Ok(()), Trace::finish));
         if args.json {
             let stream = about.stream.as_ref();
-            json::print(&json::FitObject::new(&fit, about.nnz, limits, about.read_seconds, stream))?;
+            let all_columns = about.occurring.as_ref().map(|columns| columns.all);
+            let object = json::FitObject::new(&fit, about.nnz, limits, about.read_seconds, stream);
+            json::print(&object.among(all_columns))?;
         } else {
             output::print_report(&report(&fit, &about, components))?;
         }
@@ -191,6 +193,7 @@ fn write_files(
             missing: args.missing.policy(),
             missing_values: fit.missing,
             categories: about.categories.clone(),
+            columns: about.occurring.clone(),
             layer: args.data.layer.clone(),
             mask: args.cells.mask.clone(),
             counts: CountTransform { total: args.cells.normalize, log1p: args.cells.log1p },
@@ -238,6 +241,8 @@ pub struct About {
     pub column_names: Option<Vec<String>>,
     /// What text columns were coded into.
     pub categories: Vec<Categories>,
+    /// Which of its columns these are, where the others do not occur and were left out.
+    pub occurring: Option<OccurringColumns>,
     /// Seconds that reading took.
     pub read_seconds: f64,
     /// The data where it is in memory.
@@ -257,6 +262,9 @@ fn in_memory(
     let With { observers, checkpoints, refused, .. } = with;
     let mut loaded = source.read(verbosity)?;
     let weights = weights.of(&mut loaded.data)?;
+    let shape = (loaded.data.matrix.n_rows(), loaded.data.matrix.n_cols());
+    let whole = in_order(loaded.data.column_names.as_deref(), &loaded.name, shape)?;
+    let (loaded, occurring) = loaded.within(&whole, verbosity)?;
     let Loaded { name, mut data, seconds } = loaded;
     let matrix = &data.matrix;
     let config = in_order(data.column_names.as_deref(), &name, (matrix.n_rows(), matrix.n_cols()))?;
@@ -287,6 +295,7 @@ fn in_memory(
         name,
         column_names: data.column_names.clone(),
         categories: std::mem::take(&mut data.categories),
+        occurring,
         read_seconds: seconds,
         // Labels belong to all rows.
         data: whole.then_some(data),
@@ -330,6 +339,7 @@ fn from_disk(
         name,
         column_names,
         categories: Vec::new(),
+        occurring: None,
         read_seconds: 0.0,
         data: None,
         stream: Some(json::StreamObject::new(&fit, &plan, memory)),
@@ -377,11 +387,21 @@ fn on_ranks(
         name,
         column_names,
         categories: Vec::new(),
+        occurring: None,
         read_seconds,
         data: None,
         stream: None,
     };
     Ok(Some((fit, about)))
+}
+
+/// The outcome; a certificate speaks of the matrix that was fitted, holes filled.
+fn outcome_in_words(fit: &Fit) -> String {
+    let filled = |report: &MissingReport| report.entries > 0 && report.policy != Missing::DropRows;
+    match fit.missing.as_ref().filter(|report| filled(report)) {
+        None => fit.outcome.to_string(),
+        Some(_) => format!("{}, on the completed matrix", fit.outcome),
+    }
 }
 
 /// Where the bits come from.
@@ -439,8 +459,9 @@ fn report(fit: &Fit, about: &About, components: Components) -> String {
     let probed = fit.probe.as_ref().map_or_else(String::new, |probe| {
         format!("{}, after {}.\n", probe_in_words(fit, probe), certainty::of_probe(probe))
     });
+    let of_all = about.occurring.as_ref().map_or_else(String::new, in_words);
     format!(
-        "{}: {} rows × {} columns, {}\n{missing}{} ({chosen_because}), {}\n{chosen}\n{}\n{}: {}.\n{cut}{probed}{} and {} for column statistics in {}, {reading}\n",
+        "{}: {} rows × {} columns{of_all}, {}\n{missing}{} ({chosen_because}), {}\n{chosen}\n{}\n{}: {}.\n{cut}{probed}{} and {} for column statistics in {}, {reading}\n",
         about.name,
         number::count(summary.n),
         number::count(summary.d),
@@ -448,7 +469,7 @@ fn report(fit: &Fit, about: &About, components: Components) -> String {
         fit.solver,
         preparation(summary.preprocessing),
         table.render(),
-        fit.outcome,
+        outcome_in_words(fit),
         certificate,
         number::plural(fit.passes, "pass", "passes"),
         number::short(fit.statistics_passes),
@@ -468,6 +489,11 @@ fn probe_in_words(fit: &Fit, probe: &ProbeResult) -> String {
         }
         _ => format!("these components lead {}", certificate.certainty_in_words()),
     }
+}
+
+/// That the columns are those that occur.
+pub fn in_words(columns: &OccurringColumns) -> String {
+    format!(" that occur of {}", number::count(columns.all))
 }
 
 fn storage(kind: &str, sparse: bool, nnz: usize) -> String {

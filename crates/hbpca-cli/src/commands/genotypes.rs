@@ -59,6 +59,7 @@ pub fn fit(
             nnz,
             column_names: Some(names),
             categories: Vec::new(),
+            occurring: None,
             read_seconds,
             data: None,
             stream: None,

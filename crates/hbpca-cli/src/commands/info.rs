@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use hbpca::certificate::Certainty;
 use hbpca::missing::Missing;
-use hbpca::{ColumnStatistics, Preprocessing, RowChunks};
+use hbpca::{ColumnStatistics, FitConfig, Preprocessing, RowChunks};
 use hbpca_io::{CertificateRule, ChunkFolder, Format, Probe, Reading, StoredModel};
 use hbpca_lab::fit_report::column_names;
 use serde::Serialize;
 
-use super::fit::preparation;
+use super::fit::{in_words, preparation};
 use super::info_table::MixedTable;
 use crate::args::InfoArgs;
 use crate::exit::{Exit, Failure};
@@ -63,7 +63,12 @@ fn describe_data(args: &InfoArgs) -> Result<(), Failure> {
             };
         }
     };
-    let object = DataObject::of(&loaded, (&args.preparation).into())?;
+    let config = FitConfig { memory: hbpca_io::machine_memory(), ..FitConfig::default() };
+    let (loaded, occurring) = loaded.within(&config, Verbosity::from(&args.verbosity))?;
+    let mut object = DataObject::of(&loaded, (&args.preparation).into())?;
+    if let Some(columns) = occurring {
+        object.add_columns_of_zeros(columns.all - columns.numbers.len());
+    }
     if args.json.json { json::print(&object) } else { output::print(&data_report(&object, &loaded.name)) }
 }
 
@@ -138,6 +143,17 @@ impl DataObject {
             total_variance: preprocessing.row_map(&statistics).total_variance(),
             columns: ColumnRanges::of(&statistics, data.column_names.clone()),
         })
+    }
+
+    /// Counts columns that do not occur: they are constant, and all of their statistics are 0.
+    fn add_columns_of_zeros(&mut self, count: usize) {
+        let columns = &mut self.columns;
+        self.d += count;
+        self.density = self.nonzeros as f64 / (self.n as f64 * self.d as f64);
+        (columns.constant, columns.names) = (columns.constant + count, None);
+        for [low, high] in [&mut columns.min, &mut columns.max, &mut columns.mean, &mut columns.std] {
+            (*low, *high) = (low.min(0.0), high.max(0.0));
+        }
     }
 
     /// From the manifest and the statistics of a chunk folder: its parts are not read.
@@ -260,6 +276,9 @@ fn data_report(object: &DataObject, name: &str) -> String {
 struct ModelObject<'a> {
     n: usize,
     d: usize,
+    /// How many columns there are, where only the d that occur are the model's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    all_columns: Option<usize>,
     k: usize,
     weight: f64,
     weight_column: Option<&'a str>,
@@ -289,6 +308,7 @@ impl<'a> ModelObject<'a> {
         Self {
             n: summary.n,
             d: summary.d,
+            all_columns: origin.reading.columns.as_ref().map(|columns| columns.all),
             k: model.n_components(),
             weight: summary.weight,
             weight_column: origin.reading.weight_column.as_deref(),
@@ -384,9 +404,10 @@ fn weight(stored: &StoredModel) -> String {
 fn model_report(stored: &StoredModel, name: &str) -> String {
     let (model, origin, summary) = (&stored.model, &stored.origin, stored.model.summary());
     let count = number::count;
+    let of_all = origin.reading.columns.as_ref().map_or_else(String::new, in_words);
     let mut lines = vec![
         ("model", name.into()),
-        ("components", format!("{} of {} columns", count(model.n_components()), count(summary.d))),
+        ("components", format!("{} of {} columns{of_all}", count(model.n_components()), count(summary.d))),
         (
             "fitted on",
             format!("{} rows{}, {}", count(summary.n), weight(stored), preparation(summary.preprocessing)),

@@ -1,11 +1,12 @@
 //! `hbpca inverse`: data from scores.
 
 use hbpca::{Dense, Error, Matrix};
+use hbpca_io::StoredModel;
 
 use crate::args::InverseArgs;
 use crate::exit::{Exit, Failure};
 use crate::output::json::{self, TableObject};
-use crate::output::say::Verbosity;
+use crate::output::say::{self, Verbosity};
 use crate::plan::{self, Files, Source, TableOutput};
 
 /// Runs `hbpca inverse`.
@@ -14,7 +15,7 @@ pub fn run(args: &InverseArgs) -> Result<Exit, Failure> {
     let read = Files::default().reads("the model", [&args.model]).reads("scores", &args.scores.data);
     read.writes("--output", [&args.output]).check()?;
     plan::refuse_two_on_standard_output(&args.output, args.json.json)?;
-    let model = plan::open_model(&args.model)?.model;
+    let StoredModel { model, origin } = plan::open_model(&args.model)?;
     let mut source = Source::find(&args.scores)?;
     source.for_scores(model.n_components());
     let output = TableOutput::begin(&args.output, args.output_format.output_format)?;
@@ -36,6 +37,13 @@ pub fn run(args: &InverseArgs) -> Result<Exit, Failure> {
         output: args.output.clone(),
     };
     output.write(&rows.into(), names, loaded.data.labels, Vec::new())?;
+    if let Some(columns) = origin.reading.columns.filter(|_| !args.verbosity.quiet) {
+        say::warning(&format!(
+            "{}: its columns are the {d} that occur of {}, in their order; the others are 0",
+            args.output.display(),
+            columns.all
+        ));
+    }
     if args.json.json {
         json::print(&object)?;
     }

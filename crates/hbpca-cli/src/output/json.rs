@@ -30,6 +30,8 @@ struct Versioned<'a, T> {
 pub struct FitObject<'a> {
     n: usize,
     d: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    all_columns: Option<usize>,
     k: usize,
     nnz: usize,
     solver: &'a str,
@@ -90,6 +92,11 @@ impl StreamObject {
 }
 
 impl<'a> FitObject<'a> {
+    /// The same for data of so many columns, of which d occur.
+    pub fn among(self, all_columns: Option<usize>) -> Self {
+        Self { all_columns, ..self }
+    }
+
     /// What a fit has to say.
     pub fn new(
         fit: &'a Fit,
@@ -102,6 +109,7 @@ impl<'a> FitObject<'a> {
         Self {
             n: summary.n,
             d: summary.d,
+            all_columns: None,
             k: model.n_components(),
             nnz,
             solver: fit.solver.name(),

@@ -110,8 +110,17 @@ impl FitPlan {
         let streamed = match source.place(args.memory, beside)? {
             Place::Memory => None,
             Place::Disk { rows, memory } => {
-                config = components.of(config, rows.n_rows(), rows.n_cols());
-                Some(Streamed::plan(rows, &weights, &config, memory, &source.name)?)
+                // Vectors over all columns may be too long where those over the columns that occur are not, which only data in memory tells.
+                let may_be_read =
+                    rows.is_sparse() && rows.column_names().is_none() && rows.fits_reading(memory);
+                let streaming = components.of(config.clone(), rows.n_rows(), rows.n_cols());
+                match Streamed::plan(rows, &weights, &streaming, memory, &source.name) {
+                    Err(Failure::Usage(_)) if may_be_read => None, // the fit in memory says what is wrong
+                    planned => {
+                        config = streaming;
+                        Some(planned?)
+                    }
+                }
             }
         };
         Ok(Self {

@@ -8,7 +8,8 @@ use hbpca::missing::Missing;
 use hbpca::{CountTransform, FitConfig, Matrix, RankRows, RowChunks};
 use hbpca_io::{
     BedFile, ByteSize, CellOptions, ColumnRef, Cut, Data, Features, Input, MissingFields, NamesToMatch,
-    OnDisk, OneHot, Place, Precision, ReadOptions, Reading, RowRange, Share, Storage, StoredModel,
+    OccurringColumns, OnDisk, OneHot, Place, Precision, ReadOptions, Reading, RowRange, Share, Storage,
+    StoredModel,
 };
 
 use super::Weights;
@@ -195,12 +196,15 @@ impl Source {
         self.options.precision = precision;
     }
 
-    /// Takes the columns that a model was fitted on: by name where both have names, else by position. Categories become those that it knows.
+    /// Takes the columns that a model was fitted on: by name where both have names, else by position, or by number where it knows only those that occurred.
+    /// Categories become those that it knows.
     pub fn for_model(&mut self, stored: &StoredModel) {
         let categories = &stored.origin.reading.categories;
         let coded: usize = categories.iter().map(|column| column.categories.len()).sum();
         let names = stored.model.feature_names().map(|names| &names[..names.len().saturating_sub(coded)]);
-        self.options.match_names = names.map(NamesToMatch::of_model);
+        let columns = stored.origin.reading.columns.clone();
+        self.options.match_names = names.filter(|_| columns.is_none()).map(NamesToMatch::of_model);
+        self.options.occurring = columns;
         self.options.one_hot = categories.iter().cloned().map(OneHot::Known).collect();
         self.for_unnamed_model = self.options.match_names.is_none();
         // Its genes are found by name; counts are prepared as those that it was fitted on.
@@ -303,6 +307,31 @@ impl Source {
             }
         }
         Ok(Loaded { name: self.name, data, seconds })
+    }
+}
+
+impl Loaded {
+    /// Where vectors as long as the largest column number says do not fit: the data with the columns that occur, which are announced.
+    pub fn within(
+        self,
+        config: &FitConfig,
+        verbosity: Verbosity,
+    ) -> Result<(Self, Option<OccurringColumns>), Failure> {
+        if config.fits_memory(&self.data.matrix) {
+            return Ok((self, None));
+        }
+        let Some(columns) = self.data.occurring_columns() else { return Ok((self, None)) };
+        if verbosity > Verbosity::Quiet {
+            let (name, all, d) =
+                (&self.name, number::count(columns.all), number::count(columns.numbers.len()));
+            let memory = config.memory.map_or_else(String::new, |bytes| format!(" {} of", ByteSize(bytes)));
+            say::line(&format!(
+                "{name}: vectors of {all} numbers do not fit into{memory} memory; the {d} columns that occur are used, under their numbers: the others have no \
+                 loadings"
+            ));
+        }
+        let data = self.data.with_columns(&columns)?;
+        Ok((Self { data, ..self }, Some(columns)))
     }
 }
 

@@ -8,6 +8,7 @@
 //! | `mean` or `shift` | d, f64 | what is subtracted from every row, if anything: the means, or the minima |
 //! | `scale` | d, f64 | what every column is divided by, if anything |
 //! | `history` | r×9, f64 | one row for each certified iterate; NaN where a number is unknown |
+//! | `columns` | d, u32 | the numbers of the columns, from 0, where only those that occur in sparse data are part of the model |
 //! | `feature_names` | bytes | a JSON array of the d column names, in their order, where the data had names |
 //!
 //! Everything else is one JSON object in the metadata under the key `hbpca` ([`header`]). A file is believed only as far as
@@ -26,7 +27,7 @@ use hbpca::missing::{Missing, MissingReport};
 use hbpca::{Certificate, CountTransform, Fit, Model, Outcome, Record};
 use serde::{Deserialize, Serialize};
 
-use crate::{Categories, OutputFile, ReadError, WriteError};
+use crate::{Categories, OccurringColumns, OutputFile, ReadError, WriteError};
 use header::Header;
 pub(crate) use tensors::{RECORD, numbers_of, record_to_row, records_of};
 
@@ -87,6 +88,9 @@ pub struct Reading {
     /// Columns whose categories are the last features.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<Categories>,
+    /// Which columns of sparse data are the model's, where those that do not occur were left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub columns: Option<OccurringColumns>,
     /// The layer of an `.h5ad` file that was read instead of X.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layer: Option<String>,
@@ -209,7 +213,12 @@ impl StoredModel {
         let (header, tensors) = tensors::deserialize(bytes)?;
         let summary = header.summary(tensors.eigenvalues.clone())?;
         let (k, d) = (summary.eigenvalues.len(), summary.d);
-        let origin = header.origin(&tensors.eigenvalues, tensors.history)?;
+        let mut origin = header.origin(&tensors.eigenvalues, tensors.history)?;
+        origin.reading.columns = match (origin.reading.columns, tensors.columns) {
+            (None, _) => None,
+            (Some(columns), Some(numbers)) => Some(columns.with_numbers(numbers, d)?),
+            (Some(_), None) => return Err("the tensor `columns` is missing".into()),
+        };
         if tensors.components.len() != k.checked_mul(d).ok_or("its header claims an impossible size")? {
             return Err(format!(
                 "`components` has {} numbers where {k}×{d} are needed",

@@ -14,6 +14,8 @@ const KEY: &str = "hbpca";
 /// The tensor of the columns' names: the bytes of a JSON array. As metadata, which may take 100 MB, a million long names would
 /// make a file that nobody can open.
 const NAMES: &str = "feature_names";
+/// The tensor of the columns' numbers.
+const COLUMNS: &str = "columns";
 
 /// Numbers a record has, in the order of [`Record`]'s fields.
 pub(crate) const RECORD: usize = 9;
@@ -26,6 +28,8 @@ pub(super) struct Tensors {
     pub(super) scale: Option<Vec<f64>>,
     pub(super) history: Vec<Record>,
     pub(super) feature_names: Option<Vec<String>>,
+    /// The numbers of the columns, where the model has only those that occur.
+    pub(super) columns: Option<Vec<u32>>,
     /// Variances with denominator n − 1, which follow from the others.
     pub(super) explained_variance: Option<Vec<f64>>,
     /// Whether the digest is that of the content; nothing in a file of an earlier version.
@@ -63,6 +67,14 @@ pub(super) fn serialize(stored: &StoredModel, json: &str) -> Result<Vec<u8>, Str
         let view = TensorView::new(Dtype::U8, vec![names.len()], names).map_err(|error| error.to_string())?;
         views.push((NAMES.to_owned(), view));
     }
+    let columns = stored.origin.reading.columns.as_ref().map(|columns| &columns.numbers);
+    let columns: Option<Vec<u8>> =
+        columns.map(|numbers| numbers.iter().flat_map(|j| j.to_le_bytes()).collect());
+    if let Some(columns) = &columns {
+        let view = TensorView::new(Dtype::U32, vec![columns.len() / 4], columns)
+            .map_err(|error| error.to_string())?;
+        views.push((COLUMNS.to_owned(), view));
+    }
     let content = views.iter().map(|(name, view)| (name.as_str(), view.data()));
     let metadata = HashMap::from([(KEY.to_owned(), digest::append(json, content)?)]);
     safetensors::serialize(views, Some(metadata)).map_err(|error| error.to_string())
@@ -98,6 +110,7 @@ pub(super) fn deserialize(bytes: &[u8]) -> Result<(Header, Tensors), String> {
         history: records_of(&file)?,
         // Of damaged names the digest tells more than their spelling.
         feature_names: if is_undamaged == Some(false) { None } else { names_of(&file, d)? },
+        columns: columns_of(&file)?,
         explained_variance: numbers(&file, "explained_variance", &[k])?,
         is_undamaged,
     };
@@ -129,6 +142,16 @@ fn names_of(file: &SafeTensors<'_>, d: usize) -> Result<Option<Vec<String>>, Str
         return Err(format!("the tensor `{NAMES}` has {} names where {d} are needed", names.len()));
     }
     Ok(Some(names))
+}
+
+/// The numbers of the columns in a file, or nothing where it has none.
+fn columns_of(file: &SafeTensors<'_>) -> Result<Option<Vec<u32>>, String> {
+    let Ok(view) = file.tensor(COLUMNS) else { return Ok(None) };
+    if view.dtype() != Dtype::U32 {
+        return Err(format!("the tensor `{COLUMNS}` has type {:?} where U32 is needed", view.dtype()));
+    }
+    let (words, _) = view.data().as_chunks::<4>();
+    Ok(Some(words.iter().map(|word| u32::from_le_bytes(*word)).collect()))
 }
 
 /// All numbers of a tensor of f64.

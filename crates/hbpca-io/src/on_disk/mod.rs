@@ -41,6 +41,11 @@ pub trait OnDisk: RowChunks {
     /// Bytes that all rows would take in memory.
     fn memory(&self) -> u64;
 
+    /// Whether all rows can be read within this memory, vectors beside them not counted.
+    fn fits_reading(&self, memory: u64) -> bool {
+        place::bytes_while_reading(self.memory(), self.is_sparse()) <= memory
+    }
+
     /// The names of the columns, if they have any.
     fn column_names(&self) -> Option<&[String]> {
         None

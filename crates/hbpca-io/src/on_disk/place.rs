@@ -30,6 +30,11 @@ const READING_DENSE: f64 = 1.25;
 /// Compressed rows are decoded into a second copy, array by array.
 const READING_SPARSE: f64 = 2.0;
 
+/// Bytes that rows take while they are read, of those that they take when this is done.
+pub(super) fn bytes_while_reading(bytes: u64, sparse: bool) -> u64 {
+    (bytes as f64 * if sparse { READING_SPARSE } else { READING_DENSE }) as u64
+}
+
 /// Whether data that is read as a whole may take more than `memory` bytes when it is decoded, and can be written in chunks row by row: numbers grow up to
 /// eightfold, and what is compressed by far more.
 pub fn may_outgrow(input: &Input, options: &ReadOptions, memory: u64) -> Result<bool, ReadError> {
@@ -65,8 +70,7 @@ pub fn place(
     match on_disk(input, options)? {
         Storage::OnDisk(mut rows) => {
             let fits = |rows: &dyn OnDisk| {
-                let factor = if rows.is_sparse() { READING_SPARSE } else { READING_DENSE };
-                let reading = (rows.memory() as f64 * factor) as u64;
+                let reading = bytes_while_reading(rows.memory(), rows.is_sparse());
                 reading.max(rows.memory().saturating_add(beside(rows))) <= memory
             };
             if !fits(&*rows) {

@@ -11,15 +11,25 @@ use crate::matrix::{Genotypes, Matrix};
 use crate::solver::{AnchoredSizes, KrylovSizes, SolverKind};
 
 impl FitConfig {
+    /// Whether a fit of `matrix` keeps to the memory that is given.
+    pub fn fits_memory(&self, matrix: &Matrix<'_>) -> bool {
+        self.memory.is_none_or(|limit| self.bytes_needed(matrix) <= limit)
+    }
+
+    /// Bytes of the data, of statistics and of vectors.
+    fn bytes_needed(&self, matrix: &Matrix<'_>) -> u64 {
+        let facts = Facts::of_matrix(matrix);
+        facts.bytes.saturating_add(self.bytes_beside(matrix, &facts))
+    }
+
     /// Refuses a fit that would take more than the memory that is given.
     pub(crate) fn check_memory(&self, matrix: &Matrix<'_>) -> Result<(), Error> {
         let Some(limit) = self.memory else { return Ok(()) };
-        let facts = Facts::of_matrix(matrix);
-        let needed = facts.bytes.saturating_add(self.bytes_beside(matrix, &facts));
+        let needed = self.bytes_needed(matrix);
         if needed <= limit {
             return Ok(());
         }
-        let (n, d, k) = (matrix.n_rows(), facts.d, self.k);
+        let (n, d, k) = (matrix.n_rows(), matrix.n_cols(), self.k);
         let plural = if k == 1 { "" } else { "s" };
         let what = format!("{n} rows × {d} columns and the vectors of {k} component{plural}");
         let advice = "ask for fewer components, leave out columns that never occur, or allow more memory";

@@ -41,6 +41,14 @@ pub struct Claim {
     pub found: String,
 }
 
+impl Claim {
+    /// One that holds, or fails for a reason.
+    pub(super) fn required(claim: &'static str, fault: Option<String>) -> Self {
+        let verdict = if fault.is_none() { Verdict::Holds } else { Verdict::Fails };
+        Self { claim, verdict, found: fault.unwrap_or_default() }
+    }
+}
+
 /// The claims so far.
 #[derive(Default)]
 struct List(Vec<Claim>);
@@ -52,10 +60,7 @@ impl List {
 
     /// One that holds, or fails for a reason.
     fn require(&mut self, claim: &'static str, fault: Option<String>) {
-        match fault {
-            None => self.add(claim, Verdict::Holds, String::new()),
-            Some(fault) => self.add(claim, Verdict::Fails, fault),
-        }
+        self.0.push(Claim::required(claim, fault));
     }
 }
 

@@ -94,6 +94,11 @@ impl Verification {
         self.faults().next().is_none()
     }
 
+    /// Adds a claim about something that a matrix does not show; it holds, or fails for a reason.
+    pub fn require(&mut self, claim: &'static str, fault: Option<String>) {
+        self.claims.push(Claim::required(claim, fault));
+    }
+
     /// Claims that fail.
     pub fn faults(&self) -> impl Iterator<Item = &Claim> {
         self.claims.iter().filter(|claim| claim.verdict == Verdict::Fails)

@@ -166,9 +166,9 @@ impl FitConfig {
         let candidates = self.candidates(&facts);
         let Some(chosen) = self.choose_among(&facts, &candidates, fits, room) else {
             let least = candidates.iter().map(|candidate| candidate.needs.least()).min().unwrap_or(0);
-            let least = fixed + least + IN_FLIGHT as u64 * smallest_chunk;
+            let least = least.saturating_add(fixed + IN_FLIGHT as u64 * smallest_chunk);
             // An eighth is for the allocator; whole megabytes are easier to type.
-            let least = (least + least / 7).div_ceil(1 << 20);
+            let least = least.saturating_add(least / 7).div_ceil(1 << 20);
             let advice = format!(
                 "{} components of {} columns in chunks of at least one row need {least}M; give that or more",
                 self.k, facts.d
@@ -233,8 +233,12 @@ impl FitConfig {
             _ => true,
         };
         let candidates = self.candidates(&facts);
-        let most = candidates.iter().filter(likely).map(|x| x.needs.kept + threads * x.needs.worker).max();
-        PROGRAM + most.unwrap_or(0)
+        let most = candidates
+            .iter()
+            .filter(likely)
+            .map(|x| x.needs.kept.saturating_add(threads.saturating_mul(x.needs.worker)))
+            .max();
+        most.unwrap_or(0).saturating_add(PROGRAM)
     }
 }
 
