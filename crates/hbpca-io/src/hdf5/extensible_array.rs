@@ -112,12 +112,11 @@ impl<E: FnMut(u64, &[u8]) -> Result<(), Fault>> Walk<'_, E> {
             if self.next >= self.n {
                 break;
             }
-            match fields.address()? {
-                Some(block) => self.super_block(block, u)?,
-                None => {
-                    let entries = Shape::blocks(u).saturating_mul(self.shape.entries(u));
-                    self.next = self.next.saturating_add(entries);
-                }
+            if let Some(block) = fields.address()? {
+                self.super_block(block, u)?;
+            } else {
+                let entries = Shape::blocks(u).saturating_mul(self.shape.entries(u));
+                self.next = self.next.saturating_add(entries);
             }
         }
         Ok(())
