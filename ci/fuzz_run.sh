@@ -17,7 +17,7 @@ seeds=$(mktemp -d)
 trap 'rm -rf "$seeds"' EXIT
 printf '%s\n' a,b,c 2,1,0.5 -2,-1,0.25 0.1,-0.2,1 -0.1,0.2,-1 3,0,0 0,3,0 0,0,3 1,1,1 >"$seeds/rows.csv"
 for extension in tsv npy npz libsvm mtx parquet; do
-    "$hbpca" -q convert "$seeds/rows.csv" "$seeds/rows.$extension"
+    "$hbpca" convert "$seeds/rows.csv" "$seeds/rows.$extension" >/dev/null
     mkdir -p "corpus/$extension" && cp "$seeds/rows.$extension" "corpus/$extension/"
 done
 for text in csv tsv libsvm mtx; do
@@ -26,12 +26,12 @@ done
 cp "$seeds/rows.csv" corpus/csv/
 mkdir -p corpus/idx corpus/manifest corpus/model corpus/checkpoint corpus/arguments corpus/bed
 printf '\0\0\x08\x02\0\0\0\x02\0\0\0\x03\x01\x02\x03\x04\x05\x06' >corpus/idx/rows
-"$hbpca" -q convert "$seeds/rows.csv" "$seeds/chunks/" && cp "$seeds/chunks/manifest.json" corpus/manifest/
+"$hbpca" convert "$seeds/rows.csv" "$seeds/rows.chunks" >/dev/null && cp "$seeds/rows.chunks/manifest.json" corpus/manifest/
 for solver in krylov covariance anchored power vr-hb-power; do
     components=$([[ $solver == power || $solver == vr-hb-power ]] && echo 1 || echo 2)
-    "$hbpca" -q fit "$seeds/rows.csv" -k "$components" --solver "$solver" -o "$seeds/$solver.hbpca" || true
+    "$hbpca" fit -q "$seeds/rows.csv" -k "$components" --solver "$solver" -o "$seeds/$solver.hbpca" || true
     cp "$seeds/$solver.hbpca" corpus/model/ || true
-    "$hbpca" -q fit "$seeds/rows.csv" -k "$components" --solver "$solver" --epoch 2 --tol 1e-14 --max-passes 2 \
+    "$hbpca" fit -q "$seeds/rows.csv" -k "$components" --solver "$solver" --epoch 2 --tol 1e-14 --max-passes 2 \
         --checkpoint "$seeds/$solver.state" || true
     # The target adds the eight bytes of the checksum itself.
     [ -e "$seeds/$solver.state" ] && head -c -8 "$seeds/$solver.state" >"corpus/checkpoint/$solver"

@@ -30,7 +30,7 @@ def close(pca, X, **settings):
     assert (np.abs(want.explained_variance_ - pca.explained_variance_) <= allowed + 1e-15).all()
 
 
-@pytest.mark.parametrize("solver", ["auto", "krylov", "covariance"])
+@pytest.mark.parametrize("solver", ["auto", "krylov", "covariance", "anchored"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_dask_arrays(solver, dtype):
     X = rows().astype(dtype)

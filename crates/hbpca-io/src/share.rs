@@ -37,8 +37,17 @@ pub enum Cut {
     ByData,
 }
 
-/// Shards of a matrix that is cut without asking how many ranks there are: as many ranks can share it.
-const SHARDS: usize = 64;
+/// Shards of a matrix that is cut without asking how many ranks there are: at most, and where each has few entries for its d columns. As
+/// many ranks can share it.
+const MOST_SHARDS: usize = 64;
+const FEW_SHARDS: usize = 8;
+
+/// A shard has eight entries a column at least, so that adding its sum is a small part of making it.
+fn n_shards(rows: &dyn RowChunks) -> usize {
+    let worth = rows.nnz() / (8 * rows.n_cols()).max(1);
+    worth.clamp(FEW_SHARDS, MOST_SHARDS).min(rows.n_rows())
+}
+
 /// Bytes of memory that such a matrix is planned with where none are given: what a machine happens to have must not matter.
 pub const NOMINAL_MEMORY: u64 = 4 << 30;
 
@@ -58,7 +67,7 @@ pub fn share(
             let n = rows.n_rows();
             let n_shards = match cut {
                 Cut::ByRanks => size,
-                Cut::ByData => SHARDS.min(n),
+                Cut::ByData => n_shards(&*rows),
             };
             if n < size {
                 let text = format!("{n} rows for {size} ranks: start at most {n} of them");

@@ -296,9 +296,12 @@ impl Plan {
             ));
         }
         for used in &results.used {
-            let sums = used.spec.sha256.join(", ");
+            let sums = match used.spec.sha256.join(", ") {
+                none if none.is_empty() => "generated".to_owned(),
+                sums => format!("sha256 {sums}"),
+            };
             let residual = used.reference.relative_residual;
-            facts.push(fact(&used.spec.title, format!("residual of u₁ {residual:.1e} λ₁; sha256 {sums}")));
+            facts.push(fact(&used.spec.title, format!("residual of u₁ {residual:.1e} λ₁; {sums}")));
         }
         let runs = results.races.iter().flat_map(|(_, races)| races).flat_map(|race| &race.lanes);
         let solving: f64 = runs

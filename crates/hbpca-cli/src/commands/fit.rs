@@ -2,7 +2,7 @@
 
 use hbpca::certificate::Certainty;
 use hbpca::checkpoint::{Checkpoint, Checkpoints, SaveCheckpoint};
-use hbpca::missing::Missing;
+use hbpca::missing::{Missing, MissingReport};
 use hbpca::operator::{Communicator, SingleRank};
 use hbpca::probe::ProbeResult;
 use hbpca::{
@@ -392,6 +392,15 @@ fn on_ranks(
     Ok(Some((fit, about)))
 }
 
+/// The outcome; a certificate speaks of the matrix that was fitted, holes filled.
+fn outcome_in_words(fit: &Fit) -> String {
+    let filled = |report: &MissingReport| report.entries > 0 && report.policy != Missing::DropRows;
+    match fit.missing.as_ref().filter(|report| filled(report)) {
+        None => fit.outcome.to_string(),
+        Some(_) => format!("{}, on the completed matrix", fit.outcome),
+    }
+}
+
 /// Where the bits come from.
 fn ranks_in_words(fit: &Fit, cut: Cut) -> String {
     let ranks = match fit.ranks {
@@ -457,7 +466,7 @@ fn report(fit: &Fit, about: &About, components: Components) -> String {
         fit.solver,
         preparation(summary.preprocessing),
         table.render(),
-        fit.outcome,
+        outcome_in_words(fit),
         certificate,
         number::plural(fit.passes, "pass", "passes"),
         number::short(fit.statistics_passes),

@@ -92,8 +92,15 @@ fn stagnated(fit: &Fit, limits: &Limits, reached: &str, angle: Option<&str>) -> 
         [_] => format!("{} holds", certainty::components(&holding)),
         _ => format!("{} hold", certainty::components(&holding)),
     };
+    // A residual near the eigenvalue itself says nothing: no tolerance makes it right.
+    let reachable = 2.0 * certificate.worst();
+    let way_out = if reachable < 0.1 {
+        format!("try --tol {}", number::small(reachable))
+    } else {
+        "ask for fewer components with -k, or scale the columns alike with --scale std".into()
+    };
     format!(
-        "stagnated: {reached}, and rounding allows no less than {} for component {}; {holds}, {} not: try --tol {}",
+        "stagnated: {reached}, and rounding allows no less than {} for component {}; {holds}, {} not: {way_out}",
         number::small(floor),
         worst + 1,
         if let [_] = failing[..] {
@@ -101,7 +108,6 @@ fn stagnated(fit: &Fit, limits: &Limits, reached: &str, angle: Option<&str>) -> 
         } else {
             format!("{} do", certainty::components(&failing))
         },
-        number::small(2.0 * certificate.worst()),
     )
 }
 

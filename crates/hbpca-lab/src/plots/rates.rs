@@ -37,7 +37,7 @@ pub fn rates_of_races(races: &[&Race]) -> Figure {
         panel.title = format!("{}, m = {}", race.title, race.epoch);
         if let Some(largest) = largest_of_model(&problem) {
             let style = Style { dash: Dash::Dashed, ..palette::numbered(8) };
-            let line = vec![(largest, 1e-6), (largest, 10.0)];
+            let line = vec![(largest, 1e-3), (largest, 10.0)];
             panel.series.push(Series::new("η̄(K) of VR HB Power", style, Mark::Line, line));
         }
         Some(panel)
