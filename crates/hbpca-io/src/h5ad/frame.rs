@@ -78,17 +78,13 @@ impl Frame {
         match (self.column(file, name)?, categories) {
             (Some(column), Some(names)) => column.named(&names).map(Labels::Texts),
             (Some(column), None) => column.labels(file),
-            (None, _) => match self.index(file)?.filter(|_| name == "index") {
-                Some(names) => Ok(Labels::Texts(names)),
-                None => {
-                    let names = self.names(file)?;
-                    Err(format!(
-                        "the table of cells has no column `{name}`; it has `index`, {}",
-                        listed(&names)
-                    )
-                    .into())
+            (None, _) => {
+                if let Some(names) = self.index(file)?.filter(|_| name == "index") {
+                    return Ok(Labels::Texts(names));
                 }
-            },
+                let names = listed(&self.names(file)?);
+                Err(format!("the table of cells has no column `{name}`; it has `index`, {names}").into())
+            }
         }
     }
 

@@ -17,7 +17,7 @@ pub(crate) enum Stored {
     /// All values, row by row.
     Dense { values: Array, element: Element },
     /// Entries with their numbers in the other dimension, and where each row or column starts.
-    Sparse { order: Order, shape: (usize, usize), arrays: Arrays },
+    Sparse { order: Order, shape: (usize, usize), arrays: Box<Arrays> },
 }
 
 /// What follows each other.
@@ -75,7 +75,7 @@ impl Stored {
         Ok(Self::Sparse {
             order,
             shape: (n, d),
-            arrays: Arrays { data, element, indices, index, starts, start },
+            arrays: Box::new(Arrays { data, element, indices, index, starts, start }),
         })
     }
 

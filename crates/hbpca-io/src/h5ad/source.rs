@@ -37,7 +37,7 @@ impl H5adSource {
             return n;
         }
         let rows = (u128::from(ENTRIES) * n as u128 / u128::from(stored.entries().max(1))) as u64;
-        rows.clamp(1, ENTRIES).next_multiple_of(stored.rows_together().max(1).min(ENTRIES)) as usize
+        rows.clamp(1, ENTRIES).next_multiple_of(stored.rows_together().clamp(1, ENTRIES)) as usize
     }
 }
 

@@ -73,7 +73,7 @@ impl<'a> Attribute<'a> {
         let version = fields.version(&[1, 2, 3])?;
         let flags = fields.u8()?;
         let lengths = [fields.u16()?, fields.u16()?, fields.u16()?].map(usize::from);
-        fields.skip(if version == 3 { 1 } else { 0 })?;
+        fields.skip(usize::from(version == 3))?;
         let unit = if version == 1 { 8 } else { 1 };
         let mut part = |length: usize| -> Result<&'a [u8], Fault> {
             let taken = fields.bytes(length.next_multiple_of(unit))?;

@@ -115,8 +115,8 @@ impl<E: FnMut(u64, &[u8]) -> Result<(), Fault>> Walk<'_, E> {
             match fields.address()? {
                 Some(block) => self.super_block(block, u)?,
                 None => {
-                    self.next =
-                        self.next.saturating_add(Shape::blocks(u).saturating_mul(self.shape.entries(u)))
+                    let entries = Shape::blocks(u).saturating_mul(self.shape.entries(u));
+                    self.next = self.next.saturating_add(entries);
                 }
             }
         }

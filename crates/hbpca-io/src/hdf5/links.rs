@@ -80,7 +80,7 @@ fn link(message: &[u8]) -> Result<Link, Fault> {
     let flags = fields.u8()?;
     let hard = flags & 8 == 0 || fields.u8()? == 0;
     fields.skip(if flags & 4 == 0 { 0 } else { 8 })?;
-    fields.skip(if flags & 16 == 0 { 0 } else { 1 })?;
+    fields.skip(usize::from(flags & 16 != 0))?;
     let length = fields.number(1 << (flags & 3))?;
     let length = usize::try_from(length).map_err(|_| Fault::from("a link has a name without an end"))?;
     let name = text(fields.bytes(length)?);
