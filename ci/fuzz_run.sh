@@ -36,11 +36,12 @@ for solver in krylov covariance anchored power vr-hb-power; do
     # The target adds the eight bytes of the checksum itself.
     [ -e "$seeds/$solver.state" ] && head -c -8 "$seeds/$solver.state" >"corpus/checkpoint/$solver"
 done
+mkdir -p corpus/h5ad && cp ../crates/hbpca-io/tests/fixtures/h5ad/*.h5ad corpus/h5ad/
 printf 'fit\nrows.csv\n-k\n2\n--tol\n1e-6' >corpus/arguments/fit
 printf '\x20\x12%s%s\x6c\x1b\x01\xe4' $'1 a 0 1 A C\n1 b 0 2 G T\n        ' $'f s 0 0 0 -9\nf t' >corpus/bed/short
 
 found=0
-[ $# -gt 0 ] || set -- arguments bed checkpoint csv idx libsvm manifest model mtx npy npz parquet tsv
+[ $# -gt 0 ] || set -- arguments bed checkpoint csv h5ad idx libsvm manifest model mtx npy npz parquet tsv
 for target in "$@"; do
     mkdir -p "artifacts/$target" "corpus/$target"
     if "$programs/$target" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=25 -print_final_stats=1 \

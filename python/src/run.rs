@@ -198,7 +198,7 @@ fn place_of(py: Python<'_>, rows: &Input<'_>, config: &FitConfig) -> Outcome<Pla
 
 /// Says that fewer threads are used than were asked for, where that is so.
 fn warn_of_threads(py: Python<'_>, asked: usize) -> PyResult<()> {
-    let most = hbpca::most_threads();
+    let most = hbpca::plan::most_threads();
     if asked <= most {
         return Ok(());
     }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.resources
+import json
 import re
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,8 @@ import scipy.sparse as sp
 
 anndata = pytest.importorskip("anndata", reason="anndata is not installed")
 sc = pytest.importorskip("scanpy", reason="scanpy is not installed")
+import command_line  # noqa: E402
+
 import hbpca.scanpy  # noqa: E402
 
 
@@ -201,3 +205,40 @@ def test_the_guide_runs(tmp_path, monkeypatch):
 def test_what_makes_no_sense_is_refused(arguments, text):
     with pytest.raises(ValueError, match=text):
         hbpca.scanpy.pca(counts(), **arguments)
+
+
+def printed(*arguments):
+    """What `hbpca fit …` says in JSON."""
+    done = subprocess.run([command_line.find(), "fit", *map(str, arguments), "--json", "-q"], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    return json.loads(done.stdout)
+
+
+@command_line.needed
+def test_the_command_line_reads_scanpys_own_data(pbmc):
+    path = importlib.resources.files("scanpy") / "datasets/10x_pbmc68k_reduced.h5ad"
+    for mask in (None, "highly_variable"):
+        theirs = pbmc.copy()
+        hbpca.scanpy.pca(pbmc, n_comps=20, mask_var=mask)
+        sc.pp.pca(theirs, n_comps=20, mask_var=mask)
+        fit = printed(path, "-k", 20, *([] if mask is None else ["--mask", mask]))
+        variance = np.array(fit["eigenvalues"]) * 700 / 699
+        np.testing.assert_allclose(variance, theirs.uns["pca"]["variance"], rtol=2e-5)
+        np.testing.assert_allclose(variance, pbmc.uns["pca"]["variance"], rtol=1e-6)
+
+
+@command_line.needed
+@pytest.mark.parametrize("storage", ["csr gzip", "csr lzf", "csc gzip", "dense gzip", "csr None", "dense lzf"])
+def test_the_command_line_prepares_counts_as_scanpy_does(storage, tmp_path):
+    adata = counts(900, 200, seed=4)
+    adata.X[5] = 0
+    chosen = adata.var["chosen"].to_numpy()
+    theirs = prepared_by_scanpy(adata, mask=chosen)
+    sc.pp.pca(theirs, n_comps=6)
+    kind, compression = storage.split()
+    adata.X = {"csr": adata.X, "csc": adata.X.tocsc(), "dense": adata.X.toarray()}[kind]
+    path = tmp_path / "x.h5ad"
+    adata.write_h5ad(path, compression=None if compression == "None" else compression)
+    fit = printed(path, "-k", 6, "--mask", "chosen", "--normalize", "1e4", "--log1p")
+    np.testing.assert_allclose(np.array(fit["eigenvalues"]) * 900 / 899, theirs.uns["pca"]["variance"], rtol=2e-5)
+    assert fit["d"] == chosen.sum()

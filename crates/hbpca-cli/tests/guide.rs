@@ -115,10 +115,13 @@ fn only_numbers_that_may_differ_differ() {
     assert!(!agree("91,701 rows", "91,801 rows") && agree("91,701 rows", "91,701 rows"));
 }
 
-/// Runs all examples of a page in one folder, in their order.
-fn check_page(path: &str) {
+/// Runs all examples of a page in one folder, in their order; `files` lie there under the names that the page has for them.
+fn check_page(path: &str, files: &[(&str, &str)]) {
     let text = std::fs::read_to_string(page(path)).unwrap();
     let folder = Folder::new();
+    for (name, file) in files {
+        std::fs::copy(page(file), folder.path(name)).unwrap();
+    }
     let update = std::env::var_os("HBPCA_UPDATE_GUIDE").is_some();
     let (mut written, mut differences) = (String::new(), Vec::new());
     let mut count = 0;
@@ -145,7 +148,13 @@ fn check_page(path: &str) {
 
 #[test]
 fn the_examples_of_the_guide_print_what_it_says() {
-    check_page("docs/guide/command-line.md");
+    check_page("docs/guide/command-line.md", &[]);
+}
+
+#[test]
+fn the_examples_of_single_cells_print_what_the_page_says() {
+    let cells = "crates/hbpca-io/tests/fixtures/h5ad/larger.h5ad";
+    check_page("docs/guide/single-cell.md", &[("cells.h5ad", cells)]);
 }
 
 #[test]

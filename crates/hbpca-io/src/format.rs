@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::Compression;
+use crate::hdf5::SIGNATURE;
 
 /// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,6 +29,8 @@ pub enum Format {
     Chunks,
     /// PLINK's packed genotypes ([`BedFile`](crate::BedFile)): three files, which are read and not written.
     Bed,
+    /// AnnData's file of cells and genes, which is read and not written.
+    H5ad,
 }
 
 impl Format {
@@ -56,6 +59,7 @@ impl Format {
             Self::Parquet => "parquet",
             Self::Chunks => "chunks",
             Self::Bed => "bed",
+            Self::H5ad => "h5ad",
         }
     }
 
@@ -72,6 +76,7 @@ impl Format {
             "parquet" | "pq" => Self::Parquet,
             "chunks" => Self::Chunks,
             "bed" => Self::Bed,
+            "h5ad" => Self::H5ad,
             _ => return None,
         })
     }
@@ -97,6 +102,7 @@ impl Format {
             [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Some(Self::Npy),
             [b'P', b'K', 3, 4, ..] => Some(Self::Npz),
             [b'P', b'A', b'R', b'1', ..] => Some(Self::Parquet),
+            _ if head.starts_with(SIGNATURE) => Some(Self::H5ad),
             [0x6c, 0x1b, 0 | 1, ..] => Some(Self::Bed),
             [0, 0, 0x08 | 0x09 | 0x0B..=0x0E, 1..=255, ..] => Some(Self::Idx),
             _ if head.len() >= 14 && head[..14].eq_ignore_ascii_case(b"%%MatrixMarket") => {
@@ -149,6 +155,7 @@ mod tests {
         assert_eq!(format("x.npz"), Some(Format::Npz));
         assert_eq!(format("x.pq"), Some(Format::Parquet));
         assert_eq!(format("x.BED"), Some(Format::Bed));
+        assert_eq!(format("cells.h5ad"), Some(Format::H5ad));
         for unknown in ["a9a.xz", "ijcnn1.tst.bz2", "noextension", "gz", ".."] {
             assert_eq!(format(unknown), None, "{unknown}");
         }
@@ -168,6 +175,7 @@ mod tests {
         assert_eq!(format(b"\x93NUMPY\x01\x00"), Some(Format::Npy));
         assert_eq!(format(b"PK\x03\x04"), Some(Format::Npz));
         assert_eq!(format(b"PAR1"), Some(Format::Parquet));
+        assert_eq!(format(b"\x89HDF\r\n\x1a\n\0"), Some(Format::H5ad));
         assert_eq!(format(&[0, 0, 8, 3, 0, 0]), Some(Format::Idx));
         assert_eq!(format(b"\x7fELF\0\0\0"), None);
         assert_eq!(format(b" \n# only a comment\n"), None);

@@ -1,7 +1,7 @@
 //! What a reader may be told.
 
 use crate::column_names::listed;
-use crate::{Encoding, Format, NamesToMatch, NumberStyle, OccurringColumns, OneHot};
+use crate::{CellOptions, Encoding, Format, NamesToMatch, NumberStyle, OccurringColumns, OneHot};
 
 /// A column, as users name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -211,6 +211,8 @@ pub struct ReadOptions {
     pub numbers: NumberStyle,
     /// How the characters of a text are stored; UTF-8 and UTF-16 are recognised.
     pub encoding: Option<Encoding>,
+    /// Which matrix of an `.h5ad` file is read, and what is done with it.
+    pub cells: CellOptions,
 }
 
 #[cfg(test)]

@@ -63,7 +63,8 @@ pub fn share(
     beside: impl Fn(&dyn RowChunks) -> u64,
 ) -> Result<Share, ReadError> {
     match on_disk(input, options)? {
-        Storage::OnDisk(rows) => {
+        Storage::OnDisk(mut rows) => {
+            rows.count_entries()?;
             let n = rows.n_rows();
             let n_shards = match cut {
                 Cut::ByRanks => size,

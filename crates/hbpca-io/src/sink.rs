@@ -198,6 +198,10 @@ pub fn create_sink(
             let text = "genotypes are read and not written: write numbers, such as .npy or .csv";
             return Err(WriteError::unsuitable(&out.name, text));
         }
+        Format::H5ad => {
+            let text = "cells are read and not written: write numbers, such as .npz or .csv, and let anndata take them in";
+            return Err(WriteError::unsuitable(&out.name, text));
+        }
         Format::Libsvm => Box::new(libsvm::LibsvmSink::new(out)),
         Format::Csv => Box::new(csv::CsvSink::new(out, b',', summary, options)?),
         Format::Tsv => Box::new(csv::CsvSink::new(out, b'\t', summary, options)?),

@@ -1,11 +1,12 @@
 //! Rows in the order of the file, some at a time.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::bed::BedSource;
 use crate::block::RowBlock;
 use crate::chunk_folder::ChunkSource;
+use crate::h5ad::H5adSource;
 use crate::input::Part;
 use crate::reordered::Reordered;
 use crate::weights::WeightsApart;
@@ -41,7 +42,7 @@ pub struct Stated {
 
 /// A file's rows, some at a time, in bounded memory where the format permits it.
 ///
-/// LIBSVM, CSV, IDX, `.npy` in C order and Parquet (by row group) do; the entries of Matrix Market and of
+/// LIBSVM, CSV, IDX, `.npy` in C order, Parquet (by row group) and `.h5ad` by rows do; the entries of Matrix Market and of
 /// `.npz` need not be ordered by row, and `.npy` in Fortran order is not, so these come in one block.
 pub trait RowSource: Send {
     /// What the file says about itself.
@@ -112,6 +113,13 @@ pub(crate) fn open(
         Format::Npz => Box::new(npz::NpzSource::open(opened)?),
         Format::MatrixMarket => Box::new(matrix_market::MatrixMarketSource::open(opened, options)?),
         Format::Idx => Box::new(idx::IdxSource::open(opened)?),
+        Format::H5ad => {
+            let cells = H5adSource::open(opened, options)?;
+            let (head, notes) = (counter.load(Ordering::Relaxed), cells.notes().to_vec());
+            counter.fetch_add(cells.size().saturating_sub(head), Ordering::Relaxed);
+            let open = OpenSource { name, format, rows: Box::new(cells), notes };
+            return matched(open, options);
+        }
         #[cfg(feature = "parquet")]
         Format::Parquet => {
             let table = crate::parquet::ParquetSource::open(opened, &options.keeping_beside())?;
@@ -137,7 +145,10 @@ fn matched(open: OpenSource, options: &ReadOptions) -> Result<OpenSource, ReadEr
         Some(positions) => Box::new(Reordered::new(open.rows, positions)),
         None => open.rows,
     };
-    Ok(OpenSource { rows, notes: found.note.into_iter().collect(), ..open })
+    // Genes that a mask left out of a model are not news.
+    let note = found.note.filter(|_| options.cells.mask.is_none());
+    let notes = open.notes.into_iter().chain(note).collect();
+    Ok(OpenSource { rows, notes, name: open.name, format: open.format })
 }
 
 /// The refusal of a column of weights where columns have no names.
@@ -157,8 +168,9 @@ pub(crate) fn refuse_options_that_do_not_fit(
 ) -> Result<(), ReadError> {
     let table = matches!(format, Format::Csv | Format::Tsv | Format::Parquet);
     let refuse = |message: &str| Err(ReadError::option(name, message));
-    if !table && options.label_column.is_some() {
-        return refuse("a label column can be named for CSV, TSV and Parquet only");
+    let cells = format == Format::H5ad;
+    if !table && !cells && options.label_column.is_some() {
+        return refuse("a label column can be named for CSV, TSV, Parquet and .h5ad only");
     }
     if !table && format != Format::Chunks && options.weight_column.is_some() {
         return Err(no_weight_column(name));
@@ -166,8 +178,8 @@ pub(crate) fn refuse_options_that_do_not_fit(
     if !table && !options.one_hot.is_empty() {
         return refuse("categories can be coded in CSV, TSV and Parquet only");
     }
-    if !table && !options.keep.is_empty() {
-        return refuse("columns can be kept of CSV, TSV and Parquet only");
+    if !table && !cells && !options.keep.is_empty() {
+        return refuse("columns can be kept of CSV, TSV, Parquet and .h5ad only");
     }
     if !table && (!options.exclude.is_empty() || options.features != crate::Features::All) {
         return refuse("columns can be left out of CSV, TSV and Parquet only");
@@ -183,6 +195,15 @@ pub(crate) fn refuse_options_that_do_not_fit(
     }
     if options.header != HeaderLine::Detect && !matches!(format, Format::Csv | Format::Tsv) {
         return refuse("a header can be told of for CSV and TSV only");
+    }
+    if format != Format::H5ad
+        && let Some(flag) = options.cells.first_given(options.match_names.is_some())
+    {
+        return refuse(&if flag != "--layer" && options.match_names.is_some() {
+            "the model was fitted on counts that were prepared as they were read (--normalize, --log1p), which only .h5ad files are".to_owned()
+        } else {
+            format!("{flag} is for .h5ad files only")
+        });
     }
     if let Some(fault) = options.numbers.fault() {
         return refuse(&fault);

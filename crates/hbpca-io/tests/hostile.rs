@@ -6,8 +6,11 @@
 mod common;
 
 use common::{Random, cases};
-use hbpca::{Csr, Dense, Matrix};
-use hbpca_io::{BedFile, Compression, Format, Labels, ReadOptions, WriteOptions, read_bytes, write};
+use hbpca::{CountTransform, Csr, Dense, Matrix};
+use hbpca_io::{
+    BedFile, CellOptions, ColumnRef, Compression, Format, Labels, ReadOptions, WriteOptions, read_bytes,
+    write,
+};
 
 fn file(matrix: &Matrix<'_>, name: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
@@ -106,6 +109,106 @@ fn a_parquet_dictionary_that_claims_gigabytes_is_refused() {
     let bytes = include_bytes!("fixtures/dictionary-that-claims-gigabytes.parquet");
     let error = read_bytes(bytes, Format::Parquet, &ReadOptions::default()).unwrap_err().to_string();
     assert!(error.contains("a page header is damaged"), "{error}");
+}
+
+/// The same cells in every storage of `.h5ad`.
+const CELLS: [&[u8]; 6] = [
+    include_bytes!("fixtures/h5ad/csr-gzip.h5ad"),
+    include_bytes!("fixtures/h5ad/csc-lzf.h5ad"),
+    include_bytes!("fixtures/h5ad/dense-chunks.h5ad"),
+    include_bytes!("fixtures/h5ad/dense-latest.h5ad"),
+    include_bytes!("fixtures/h5ad/csr-latest.h5ad"),
+    include_bytes!("fixtures/h5ad/records.h5ad"),
+];
+
+/// Everything that a reader of cells may be told to look at.
+fn cell_options() -> ReadOptions {
+    let counts = CountTransform { total: Some(1e4), log1p: true };
+    let cells = CellOptions { mask: Some("highly_variable".into()), counts, ..CellOptions::default() };
+    ReadOptions { cells, keep: vec![ColumnRef::Name("index".into())], ..ReadOptions::default() }
+}
+
+#[test]
+fn cells_cut_anywhere_are_refused_or_whole() {
+    for (file, bytes) in CELLS.iter().enumerate() {
+        let whole = read_bytes(bytes, Format::H5ad, &ReadOptions::default()).unwrap();
+        // Every place near the start, where most is described, and some of the rest.
+        let lengths = (0..bytes.len()).filter(|length| *length < 3000 || length % 61 == 0);
+        for length in lengths {
+            if let Ok(cut) = read_bytes(&bytes[..length], Format::H5ad, &ReadOptions::default()) {
+                assert_eq!(entries(&cut.matrix), entries(&whole.matrix), "file {file} cut at {length}");
+            }
+        }
+    }
+}
+
+#[test]
+fn cells_changed_anywhere_are_read_or_refused() {
+    let mut random = Random::seeded();
+    let options = cell_options();
+    for (file, bytes) in CELLS.iter().enumerate() {
+        for round in 0..cases(3000) {
+            let mut changed = bytes.to_vec();
+            random.mutate(&mut changed);
+            let outcome = std::panic::catch_unwind(|| read_bytes(&changed, Format::H5ad, &options).map(drop));
+            assert!(outcome.is_ok(), "file {file}, round {round}");
+        }
+    }
+}
+
+/// Bytes of a description that are looked at: all of them are tried, not only those that chance finds.
+#[test]
+fn descriptions_of_cells_with_any_byte_changed_are_read_or_refused() {
+    let options = cell_options();
+    for (file, bytes) in CELLS.iter().enumerate().skip(2) {
+        for at in (0..bytes.len()).filter(|at| bytes[*at] != 0) {
+            for value in [0, 1, 0x7F, 0x80, 0xFF] {
+                let mut changed = bytes.to_vec();
+                changed[at] = value;
+                let outcome =
+                    std::panic::catch_unwind(|| read_bytes(&changed, Format::H5ad, &options).map(drop));
+                assert!(outcome.is_ok(), "file {file}: byte {at} is {value}");
+            }
+        }
+    }
+}
+
+fn find(bytes: &[u8], pattern: &[u8]) -> usize {
+    bytes.windows(pattern.len()).position(|window| window == pattern).unwrap()
+}
+
+#[test]
+fn a_tree_that_leads_back_to_itself_is_refused() {
+    let mut bytes = CELLS[5].to_vec();
+    let tree = find(&bytes, b"TREE");
+    bytes[tree + 5] = 1; // a node above others
+    bytes[tree + 32..tree + 40].copy_from_slice(&(tree as u64).to_le_bytes());
+    let error = read_bytes(&bytes, Format::H5ad, &ReadOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("in a circle") || error.contains("is not where it should be"), "{error}");
+}
+
+/// The dimensions of X, and those of a chunk where it has such, claim ever more.
+#[test]
+fn cells_that_claim_more_than_their_bytes_can_unpack_to_are_refused_at_once() {
+    let bytes = CELLS[2];
+    let shape: Vec<u8> = [20_u64, 13].iter().flat_map(|n| n.to_le_bytes()).collect();
+    for n in [21_u64, 25, 1 << 20, 1 << 31, 1 << 62] {
+        let mut changed = bytes.to_vec();
+        let at = find(&changed, &shape);
+        changed[at..at + 8].copy_from_slice(&n.to_le_bytes());
+        let error = read_bytes(&changed, Format::H5ad, &ReadOptions::default()).unwrap_err().to_string();
+        let reasons =
+            ["never written", "too large", "too many chunks", "21 rows, but the table of cells (obs) has 20"];
+        assert!(reasons.iter().any(|text| error.contains(text)), "{n}: {error}");
+    }
+    let chunk: Vec<u8> = [6_u32, 5, 2].iter().flat_map(|n| n.to_le_bytes()).collect();
+    for n in [1_u32 << 16, 1 << 31, u32::MAX] {
+        let mut changed = bytes.to_vec();
+        let at = find(&changed, &chunk);
+        changed[at..at + 4].copy_from_slice(&n.to_le_bytes());
+        let error = read_bytes(&changed, Format::H5ad, &ReadOptions::default()).unwrap_err().to_string();
+        assert!(["chunk", "too large"].iter().any(|word| error.contains(word)), "{n}: {error}");
+    }
 }
 
 /// Small files of genotypes: a .bed, its .bim and its .fam.

@@ -6,8 +6,8 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use hbpca::{Csr, Dense, Matrix, RowChunks};
-use hbpca_io::{Input, OnDisk, ReadOptions, Storage, WriteOptions, on_disk, write};
+use hbpca::{CountTransform, Csr, Dense, Matrix, RowChunks};
+use hbpca_io::{CellOptions, Input, OnDisk, ReadOptions, Storage, WriteOptions, on_disk, read, write};
 use zip::write::SimpleFileOptions;
 
 fn dense(n: usize, d: usize) -> Vec<f32> {
@@ -277,4 +277,49 @@ fn a_file_that_changes_is_noticed() {
     let later = std::time::SystemTime::now() + std::time::Duration::from_secs(5);
     fs::File::options().append(true).open(&path).unwrap().set_modified(later).unwrap();
     assert!(rows.read_chunk(1, None).unwrap_err().to_string().contains("it was written to"));
+}
+
+fn cells(layer: Option<&str>, mask: Option<&str>) -> ReadOptions {
+    let counts = CountTransform { total: Some(1e4), log1p: true };
+    let cells = CellOptions {
+        layer: layer.map(String::from),
+        mask: mask.map(String::from),
+        counts,
+        ..CellOptions::default()
+    };
+    ReadOptions { cells, ..ReadOptions::default() }
+}
+
+#[test]
+fn cells_in_chunks_are_those_read_as_a_whole() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/h5ad/many.h5ad");
+    for (layer, mask) in
+        [(None, None), (None, Some("highly_variable")), (Some("dense"), Some("highly_variable"))]
+    {
+        let options = cells(layer, mask);
+        let whole = read(Input::path(&path), &options).unwrap();
+        let Storage::OnDisk(mut rows) = on_disk(&Input::path(&path), &options).unwrap() else {
+            panic!("not on disk")
+        };
+        let d = if mask.is_some() { 45 } else { 60 };
+        assert_eq!((rows.n_rows(), rows.n_cols(), rows.is_sparse()), (20_000, d, layer.is_none()));
+        assert!(rows.nnz() >= whole.matrix.nnz(), "a bound");
+        rows.count_entries().unwrap();
+        assert_eq!(rows.nnz(), whole.matrix.nnz(), "exact once counted");
+        assert_eq!(rows.column_names(), whole.column_names.as_deref());
+        let expected = entries(&whole.matrix);
+        for bytes in [20_000, 300_000, 1 << 30] {
+            rows.cut(bytes).unwrap();
+            assert!(by_chunks(&mut *rows) == expected, "{layer:?} {mask:?} in chunks of {bytes} bytes");
+        }
+        assert_eq!(entries(&rows.read_rows(7_000..7_003).unwrap()), expected[7_000..7_003]);
+        assert!(rows.version().is_some());
+    }
+}
+
+#[test]
+fn cells_by_columns_cannot_be_read_in_chunks_and_say_why() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/h5ad/csc-lzf.h5ad");
+    let (reason, _) = refusal(&path);
+    assert!(reason.starts_with("its entries are stored by columns (CSC): "), "{reason}");
 }

@@ -61,13 +61,13 @@ pub use config::{FitConfig, MomentumChoice, Tuning};
 pub use driver::{Driver, Report};
 pub use error::Error;
 pub use limits::{Accuracy, Limits};
-pub use matrix::{Csr, Dense, Matrix, Real, Replacement, RowChunks, Sampler};
+pub use matrix::{CountTransform, Csr, Dense, Matrix, Real, Replacement, RowChunks, Sampler};
 pub use model::{Model, Summary, Whitening};
 pub use moments::Moments;
 pub use observe::{Event, Observer, Outcome, Record};
 pub use operator::PrecisionChoice;
 pub use policy::Batch;
-pub use run::{CompletedFit, Fit, RankRows, Run, most_threads};
+pub use run::{CompletedFit, Fit, RankRows, Run};
 pub use solver::SolverKind;
 
 use state::{Archive, State};
@@ -80,6 +80,7 @@ pub mod genotypes {
 /// What a fit will take, before it begins: rows on disk within a memory, rows on ranks over a network.
 pub mod plan {
     pub use crate::choose::{Forecast, Network, StreamPlan};
+    pub use crate::run::most_threads;
 }
 
 /// The examples of the README are tested too.

@@ -32,6 +32,9 @@ pub struct DataArgs {
     /// Number of columns of LIBSVM data, whose last columns may be empty
     #[arg(long, value_name = "D", help_heading = READING)]
     pub n_columns: Option<usize>,
+    /// Layer of .h5ad data to read instead of X; raw is .raw
+    #[arg(long, value_name = "NAME", help_heading = READING)]
+    pub layer: Option<String>,
     #[command(flatten)]
     pub table: TableArgs,
 }
@@ -51,6 +54,22 @@ pub struct WeightArgs {
     #[arg(long, value_name = "FILE", help_heading = READING, conflicts_with = "weight_column")]
     pub weights: Option<PathBuf>,
 }
+
+/// What is done with the cells and genes of `.h5ad` data.
+#[derive(Clone, Debug, Args)]
+pub struct CellArgs {
+    /// Column of .var that is true for the genes to use, such as highly_variable
+    #[arg(long, value_name = "NAME", help_heading = CELLS)]
+    pub mask: Option<String>,
+    /// Bring the counts of each cell, over all genes, to this total first, such as 1e4
+    #[arg(long, value_name = "TOTAL", help_heading = CELLS, allow_negative_numbers = true)]
+    pub normalize: Option<f64>,
+    /// Then take log(1 + x)
+    #[arg(long, help_heading = CELLS)]
+    pub log1p: bool,
+}
+
+const CELLS: &str = "Single cells (.h5ad)";
 
 /// What becomes of missing values.
 #[derive(Clone, Debug, Args)]

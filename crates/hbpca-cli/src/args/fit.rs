@@ -11,7 +11,7 @@ use hbpca_io::ByteSize;
 
 use hbpca_lab::table_args::READING;
 
-use super::{DataArgs, MissingArgs, PreparationArgs, ThreadArgs, VerbosityArgs, WeightArgs};
+use super::{CellArgs, DataArgs, MissingArgs, PreparationArgs, ThreadArgs, VerbosityArgs, WeightArgs};
 
 /// `hbpca fit`. What is left out takes the library's default.
 #[derive(Debug, Args)]
@@ -29,6 +29,8 @@ pub struct FitArgs {
     pub solver: Option<SolverKind>,
     #[command(flatten)]
     pub preparation: PreparationArgs,
+    #[command(flatten)]
+    pub cells: CellArgs,
     #[command(flatten)]
     pub missing: MissingArgs,
     /// Columns of categories, written as for --columns: each category becomes a column of zeros and ones named COLUMN=CATEGORY

@@ -4,8 +4,8 @@ mod data;
 mod fit;
 
 pub use data::{
-    DataArgs, JsonArgs, MissingArgs, OutputFormatArgs, PreparationArgs, ScaleArg, ThreadArgs, VerbosityArgs,
-    WeightArgs, WhitenArgs, WithJson,
+    CellArgs, DataArgs, JsonArgs, MissingArgs, OutputFormatArgs, PreparationArgs, ScaleArg, ThreadArgs,
+    VerbosityArgs, WeightArgs, WhitenArgs, WithJson,
 };
 pub use fit::{FitArgs, HowMany, MomentumArg, PrecisionArg, StepSize};
 
@@ -19,7 +19,7 @@ use hbpca_io::ByteSize;
 
 /// Principal components of large and sparse data, with a proof.
 ///
-/// Reads LIBSVM, CSV, TSV, .npy, SciPy .npz, Matrix Market, IDX and Parquet, also compressed. Every answer carries a
+/// Reads LIBSVM, CSV, TSV, .npy, SciPy .npz, Matrix Market, IDX, Parquet and .h5ad, also compressed. Every answer carries a
 /// certificate computed from the data: how far each eigenvalue and each vector can be off.
 #[derive(Debug, Parser)]
 #[command(name = "hbpca", version, max_term_width = 100)]
@@ -282,6 +282,8 @@ pub struct InfoArgs {
     #[command(flatten)]
     pub data: DataArgs,
     #[command(flatten)]
+    pub cells: CellArgs,
+    #[command(flatten)]
     pub preparation: PreparationArgs,
     /// Of a model: the columns with the largest loadings of every component; with --json, all components
     #[arg(long)]
@@ -302,6 +304,8 @@ pub struct InfoArgs {
 pub struct ConvertArgs {
     #[command(flatten)]
     pub input: DataArgs,
+    #[command(flatten)]
+    pub cells: CellArgs,
     /// File to write; its extensions decide format and compression. A model becomes a table of its loadings. A name that ends in .chunks becomes a folder of parts, made
     /// to be read many times
     #[arg(value_name = "OUT", required = true)]

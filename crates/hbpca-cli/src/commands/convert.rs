@@ -31,7 +31,8 @@ pub fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     {
         return loadings(path, args, format);
     }
-    let source = Source::find(&args.input)?;
+    let mut source = Source::find(&args.input)?;
+    source.prepare_cells(&args.cells)?;
     let verbosity = Verbosity::from(&args.verbosity);
     let spinner = Spinner::new(verbosity, &format!("converting {}", source.name));
     let name = source.name.clone();

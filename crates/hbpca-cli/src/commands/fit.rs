@@ -6,8 +6,8 @@ use hbpca::missing::{Missing, MissingReport};
 use hbpca::operator::{Communicator, SingleRank};
 use hbpca::probe::ProbeResult;
 use hbpca::{
-    CancelToken, Centering, Error, Fit, FitConfig, Limits, Observer, Outcome, Preprocessing, RowChunks,
-    Scaling,
+    CancelToken, Centering, CountTransform, Error, Fit, FitConfig, Limits, Observer, Outcome, Preprocessing,
+    RowChunks, Scaling,
 };
 use hbpca_io::{ByteSize, Categories, Cut, Data, OccurringColumns, OutputFile, Reading, StoredModel};
 
@@ -194,6 +194,9 @@ fn write_files(
             missing_values: fit.missing,
             categories: about.categories.clone(),
             columns: about.occurring.clone(),
+            layer: args.data.layer.clone(),
+            mask: args.cells.mask.clone(),
+            counts: CountTransform { total: args.cells.normalize, log1p: args.cells.log1p },
         })
         .with_feature_names(about.column_names.clone())
         .map_err(|error| Failure::refused(&error, &about.name))?;

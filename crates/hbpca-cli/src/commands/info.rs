@@ -50,7 +50,9 @@ pub fn run(args: &InfoArgs) -> Result<Exit, Failure> {
 
 /// A matrix as a whole, or a table with text and gaps column by column.
 fn describe_data(args: &InfoArgs) -> Result<(), Failure> {
-    let loaded = match Source::find(&args.data)?.read(Verbosity::from(&args.verbosity)) {
+    let mut source = Source::find(&args.data)?;
+    source.prepare_cells(&args.cells)?;
+    let loaded = match source.read(Verbosity::from(&args.verbosity)) {
         Ok(loaded) => loaded,
         Err(failure) => {
             let Ok(Some(table)) = MixedTable::look(&args.data) else { return Err(failure) };
@@ -377,6 +379,16 @@ fn missing_in_words(reading: &Reading) -> Option<String> {
     }
 }
 
+/// Which layer was read, what was done with its counts, and which genes were used.
+fn counts_in_words(reading: &Reading) -> Option<String> {
+    let layer = reading.layer.as_ref().map(|layer| format!("layer `{layer}`"));
+    let mask = reading.mask.as_ref().map(|mask| format!("genes of `{mask}`"));
+    let total = reading.counts.total.map(|total| format!("each cell brought to {total}"));
+    let log1p = reading.counts.log1p.then(|| "log(1 + x)".to_owned());
+    let words: Vec<String> = [layer, total, log1p, mask].into_iter().flatten().collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
 /// What the rows weigh, where they have weights.
 fn weight(stored: &StoredModel) -> String {
     let summary = stored.model.summary();
@@ -416,6 +428,9 @@ fn model_report(stored: &StoredModel, name: &str) -> String {
     ];
     if let Some(words) = missing_in_words(&origin.reading) {
         lines.insert(3, ("missing values", words));
+    }
+    if let Some(words) = counts_in_words(&origin.reading) {
+        lines.insert(3, ("cells", words));
     }
     facts(&lines) + "\n" + &scree::plot(model.eigenvalues(), &model.explained_variance_ratio())
 }

@@ -148,6 +148,7 @@ fn begin(args: &FitArgs) -> Result<(Source, FitConfig, Option<Vec<String>>), Fai
     }
     check_before_reading(&config)?;
     let mut source = Source::find(&args.data)?;
+    source.prepare_cells(&args.cells)?;
     source.keep_in(storage(args.precision));
     let mut start_names = None;
     if let Some(path) = &args.start {

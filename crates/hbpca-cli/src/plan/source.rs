@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use hbpca::missing::Missing;
-use hbpca::{FitConfig, Matrix, RankRows, RowChunks};
+use hbpca::{CountTransform, FitConfig, Matrix, RankRows, RowChunks};
 use hbpca_io::{
-    BedFile, ByteSize, ColumnRef, Cut, Data, Features, Input, MissingFields, NamesToMatch, OccurringColumns,
-    OnDisk, OneHot, Place, Precision, ReadOptions, RowRange, Share, Storage, StoredModel,
+    BedFile, ByteSize, CellOptions, ColumnRef, Cut, Data, Features, Input, MissingFields, NamesToMatch,
+    OccurringColumns, OnDisk, OneHot, Place, Precision, ReadOptions, Reading, RowRange, Share, Storage,
+    StoredModel,
 };
 
 use super::Weights;
-use crate::args::DataArgs;
+use crate::args::{CellArgs, DataArgs};
 use crate::exit::Failure;
 use crate::output::number;
 use crate::output::progress::Spinner;
@@ -149,6 +150,7 @@ impl Source {
             exclude: args.exclude.as_deref().map_or_else(Vec::new, ColumnRef::parse_list),
             features: if args.numeric { Features::Numeric } else { Features::All },
             n_columns: args.n_columns,
+            cells: CellOptions { layer: args.layer.clone(), ..CellOptions::default() },
             ..args.table.options()
         };
         let (name, input) = match args.data.as_slice() {
@@ -181,6 +183,14 @@ impl Source {
         Ok(Self { name, input, options, bed, for_unnamed_model: false })
     }
 
+    /// Uses some of the genes, and prepares the counts of cells.
+    pub fn prepare_cells(&mut self, args: &CellArgs) -> Result<(), Failure> {
+        let counts = CountTransform { total: args.normalize, log1p: args.log1p };
+        counts.check().map_err(|error| Failure::Usage(format!("--{error}")))?;
+        self.options.cells = CellOptions { mask: args.mask.clone(), counts, ..self.options.cells.clone() };
+        Ok(())
+    }
+
     /// Keeps values in these numbers.
     pub fn keep_in(&mut self, precision: Precision) {
         self.options.precision = precision;
@@ -197,6 +207,12 @@ impl Source {
         self.options.occurring = columns;
         self.options.one_hot = categories.iter().cloned().map(OneHot::Known).collect();
         self.for_unnamed_model = self.options.match_names.is_none();
+        // Its genes are found by name; counts are prepared as those that it was fitted on.
+        let Reading { layer, mask, counts, .. } = &stored.origin.reading;
+        let cells = &mut self.options.cells;
+        cells.usual_layer.clone_from(layer);
+        cells.mask.clone_from(mask);
+        cells.counts = *counts;
     }
 
     /// Makes columns of zeros and ones of the categories of these columns.

@@ -24,7 +24,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 use hbpca::missing::{Missing, MissingReport};
-use hbpca::{Certificate, Fit, Model, Outcome, Record};
+use hbpca::{Certificate, CountTransform, Fit, Model, Outcome, Record};
 use serde::{Deserialize, Serialize};
 
 use crate::{Categories, OccurringColumns, OutputFile, ReadError, WriteError};
@@ -91,6 +91,15 @@ pub struct Reading {
     /// Which columns of sparse data are the model's, where those that do not occur were left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<OccurringColumns>,
+    /// The layer of an `.h5ad` file that was read instead of X.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layer: Option<String>,
+    /// The column of its genes that chose some of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mask: Option<String>,
+    /// What was done with the counts of each cell.
+    #[serde(skip_serializing_if = "CountTransform::is_identity")]
+    pub counts: CountTransform,
 }
 
 impl Reading {

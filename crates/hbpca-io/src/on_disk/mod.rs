@@ -1,10 +1,11 @@
 //! Data that is left on disk and read in chunks, any number of times.
 //!
-//! Plain `.npy` in C order and uncompressed SciPy CSR archives can be, in one file or in parts, and so can a chunk folder;
-//! everything else has to be read into memory or converted first.
+//! Plain `.npy` in C order and uncompressed SciPy CSR archives can be, in one file or in parts, and so can a chunk folder and one `.h5ad` file whose matrix is
+//! dense or stored by rows; everything else has to be read into memory or converted first.
 
 mod chunks;
 mod csr;
+mod h5ad;
 mod npy;
 mod place;
 mod row_range;
@@ -12,21 +13,25 @@ mod watched;
 
 use std::fs;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use hbpca::{Error, RowChunks};
 
 use crate::element::{Element, Number};
+use crate::h5ad::Cells;
 use crate::input::Part;
-use crate::source::no_weight_column;
+use crate::source::{no_weight_column, refuse_options_that_do_not_fit};
 use crate::weights::WeightsApartOnDisk;
 use crate::{ChunkFolder, Format, Input, Precision, ReadError, ReadOptions};
 
 use csr::CsrOnDisk;
+use h5ad::CellsOnDisk;
 use npy::NpyOnDisk;
 pub use place::{Place, may_outgrow, place};
 pub use row_range::RowRange;
+pub(crate) use watched::WatchedFile;
 
 /// Rows on disk.
 pub trait OnDisk: RowChunks {
@@ -44,6 +49,11 @@ pub trait OnDisk: RowChunks {
     /// The names of the columns, if they have any.
     fn column_names(&self) -> Option<&[String]> {
         None
+    }
+
+    /// Counts the entries where [`RowChunks::nnz`] is a bound only: one reading of where they are.
+    fn count_entries(&mut self) -> Result<(), ReadError> {
+        Ok(())
     }
 
     /// Reads the weights of these rows, where a column was named that holds them: one reading of the rows.
@@ -92,6 +102,15 @@ pub fn on_disk(input: &Input, options: &ReadOptions) -> Result<Storage, ReadErro
     if parts.iter().any(|path| ChunkFolder::recognise(path)) {
         return whole("a chunk folder is one of several parts", &parts, 1.0);
     }
+    if let [path] = &parts[..]
+        && let Some(cells) = cells(path, options)?
+    {
+        return match cells {
+            Ok(rows) => Ok(Storage::OnDisk(Box::new(rows))),
+            Err(Refusal::Faulty(error)) => Err(error),
+            Err(Refusal::Unsuitable { reason, growth }) => whole(&reason, &parts, growth),
+        };
+    }
     let mut plain = Vec::new();
     let mut format = None;
     for path in &parts {
@@ -121,6 +140,16 @@ pub fn on_disk(input: &Input, options: &ReadOptions) -> Result<Storage, ReadErro
         Err(Refusal::Faulty(error)) => Err(error),
         Err(Refusal::Unsuitable { reason, growth }) => whole(&reason, &parts, growth),
     }
+}
+
+/// The cells of an `.h5ad` file that is not compressed as a whole; nothing if it is another file.
+fn cells(path: &Path, options: &ReadOptions) -> Result<Option<Result<CellsOnDisk, Refusal>>, ReadError> {
+    let opened = Part::Path(path.to_owned()).open(options, &Arc::default())?;
+    if opened.format != Format::H5ad || opened.plain.is_none() {
+        return Ok(None);
+    }
+    refuse_options_that_do_not_fit(&opened.name, opened.format, options)?;
+    Cells::open(opened, options).map(|cells| Some(CellsOnDisk::open(cells)))
 }
 
 /// Data that must be read as a whole, at least `growth` times as large in memory as on disk.

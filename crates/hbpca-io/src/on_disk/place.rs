@@ -68,10 +68,15 @@ pub fn place(
         return Ok(Place::Memory); // nothing is known of this machine
     };
     match on_disk(input, options)? {
-        Storage::OnDisk(rows) => {
-            let reading = bytes_while_reading(rows.memory(), rows.is_sparse());
-            let fits = reading.max(rows.memory().saturating_add(beside(&*rows))) <= memory;
-            Ok(if fits { Place::Memory } else { Place::Disk { rows, memory } })
+        Storage::OnDisk(mut rows) => {
+            let fits = |rows: &dyn OnDisk| {
+                let reading = bytes_while_reading(rows.memory(), rows.is_sparse());
+                reading.max(rows.memory().saturating_add(beside(rows))) <= memory
+            };
+            if !fits(&*rows) {
+                rows.count_entries()?;
+            }
+            Ok(if fits(&*rows) { Place::Memory } else { Place::Disk { rows, memory } })
         }
         Storage::Whole { least_memory: Some(least), reason } if least > memory => {
             let message = format!(

@@ -13,15 +13,15 @@ use crate::ReadError;
 
 /// An open file, its size and when it was last written.
 #[derive(Debug)]
-pub(super) struct WatchedFile {
-    pub(super) name: String,
+pub(crate) struct WatchedFile {
+    pub(crate) name: String,
     file: File,
     size: u64,
     modified: Option<SystemTime>,
 }
 
 impl WatchedFile {
-    pub(super) fn open(name: &str, path: &Path) -> Result<Self, ReadError> {
+    pub(crate) fn open(name: &str, path: &Path) -> Result<Self, ReadError> {
         let refused = |source| ReadError::io(name, source);
         let file = File::open(path).map_err(refused)?;
         let about = file.metadata().map_err(refused)?;
@@ -29,12 +29,12 @@ impl WatchedFile {
         Ok(Self { name: name.to_owned(), file, size: about.len(), modified })
     }
 
-    pub(super) fn size(&self) -> u64 {
+    pub(crate) fn size(&self) -> u64 {
         self.size
     }
 
     /// One number for when several files were last written; nothing where the file system does not tell.
-    pub(super) fn version_of<'f>(files: impl Iterator<Item = &'f Self>) -> Option<u64> {
+    pub(crate) fn version_of<'f>(files: impl Iterator<Item = &'f Self>) -> Option<u64> {
         let mut hasher = XxHash3_64::with_seed(0);
         for file in files {
             let since = file.modified?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
@@ -45,7 +45,7 @@ impl WatchedFile {
     }
 
     /// Fills `numbers` with what lies from byte `at` on, and makes sure that the file is still the one that was opened.
-    pub(super) fn fill<T: Pod>(&mut self, at: u64, numbers: &mut [T]) -> Result<(), ReadError> {
+    pub(crate) fn fill<T: Pod>(&mut self, at: u64, numbers: &mut [T]) -> Result<(), ReadError> {
         let bytes = bytemuck::cast_slice_mut(numbers);
         let read = self.file.seek(SeekFrom::Start(at)).and_then(|_| self.file.read_exact(bytes));
         if let Err(source) = read {

@@ -1,9 +1,10 @@
 //! Data as users have it: n rows in d columns, dense or compressed, f32 or f64, owned or borrowed.
 //!
 //! A [`Dense`] or [`Csr`] matrix is validated once; a [`Sampler`] draws mini-batches of row numbers; [`RowChunks`] are rows that lie
-//! elsewhere; [`Genotypes`] take two bits each.
+//! elsewhere; [`Genotypes`] take two bits each. A [`CountTransform`] prepares counts as rows are read.
 
 mod chunks;
+mod count_transform;
 mod csr;
 mod dense;
 mod fingerprint;
@@ -11,6 +12,7 @@ mod genotypes;
 mod sampler;
 
 pub use chunks::RowChunks;
+pub use count_transform::CountTransform;
 pub use csr::Csr;
 pub use dense::Dense;
 pub(crate) use fingerprint::{fingerprint_of_block, fingerprint_of_chunks, hash_of_bits};
