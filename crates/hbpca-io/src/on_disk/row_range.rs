@@ -31,6 +31,7 @@ impl RowRange {
     }
 
     /// Other rows of the same matrix.
+    #[must_use]
     pub fn other(&self, range: Range<usize>) -> Self {
         let mut part = Self {
             rows: Arc::clone(&self.rows),

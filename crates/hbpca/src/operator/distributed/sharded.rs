@@ -76,7 +76,7 @@ impl<'a> Sharded<'a> {
         }
         let sampled = sampled.about_zero(&[])?; // told so by every rank
         self.columns = Columns::Guessed(self.preprocessing.row_map(&sampled));
-        self.tell(ShardStatistics::Guessed(sampled))?;
+        self.tell(&ShardStatistics::Guessed(sampled))?;
         self.find_resident_rows()
     }
 
@@ -105,14 +105,14 @@ impl<'a> Sharded<'a> {
         let map = self.preprocessing.row_map(&statistics);
         self.found.get_or_init(|| (map.clone(), statistics.weight()));
         self.columns = Columns::Known { statistics: statistics.clone(), map };
-        self.tell(ShardStatistics::Known(statistics))
+        self.tell(&ShardStatistics::Known(statistics))
     }
 
-    fn tell(&mut self, statistics: ShardStatistics) -> Result<(), Error> {
-        let (ShardStatistics::Guessed(numbers) | ShardStatistics::Known(numbers)) = &statistics;
+    fn tell(&mut self, statistics: &ShardStatistics) -> Result<(), Error> {
+        let (ShardStatistics::Guessed(numbers) | ShardStatistics::Known(numbers)) = statistics;
         let guessed = matches!(statistics, ShardStatistics::Guessed(_));
         self.member.ask(Command::Know { guessed }, &mut [&mut numbers.to_flat()])?;
-        let status = self.member.know(&statistics)?;
+        let status = self.member.know(statistics)?;
         self.member.settle()?;
         self.single = status.single && !guessed;
         Ok(())

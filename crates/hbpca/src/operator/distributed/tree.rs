@@ -58,7 +58,7 @@ impl<'a, F: Fn(&mut [f64], &[f64])> Tree<'a, F> {
                     let Some(theirs) = self.take(first + step) else { continue }; // added before
                     theirs
                 } else {
-                    let length = self.at(first).map_or(0, |sum| sum.len());
+                    let length = self.at(first).map_or(0, Vec::len);
                     let mut theirs = vec![0.0; length];
                     self.ranks.receive(&mut theirs, from)?;
                     theirs

@@ -111,6 +111,9 @@ fn hash(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
+/// A shard that is ready.
+type Ready<'a> = Box<dyn Shard + 'a>;
+
 /// What a rank's rows are prepared with.
 pub(super) struct Preparing<'c> {
     pub(super) narrowed: bool,
@@ -126,17 +129,17 @@ impl Preparing<'_> {
         &self,
         own: Vec<Own<'a>>,
         rank: usize,
-    ) -> Result<(Vec<Box<dyn Shard + 'a>>, Vec<u64>), Error> {
+    ) -> Result<(Vec<Ready<'a>>, Vec<u64>), Error> {
         let first = self.world.first_of(rank);
         let ready = own.into_iter().enumerate().map(|(i, own)| self.shard(own, first + i));
         Ok(ready.collect::<Result<Vec<_>, Error>>()?.into_iter().unzip())
     }
 
-    fn shard<'a>(&self, own: Own<'a>, number: usize) -> Result<(Box<dyn Shard + 'a>, u64), Error> {
+    fn shard<'a>(&self, own: Own<'a>, number: usize) -> Result<(Ready<'a>, u64), Error> {
         let Self { narrowed, config, cancel, world, begin } = *self;
         let weights = own.weights;
         let n = world.shape().n;
-        let (shard, print): (Box<dyn Shard + 'a>, String) = match own.rows {
+        let (shard, print): (Ready<'a>, String) = match own.rows {
             RankRows::Memory(matrix) => {
                 let print = if begin.fingerprints { matrix.fingerprint(weights) } else { String::new() };
                 let shard = MatrixShard {
