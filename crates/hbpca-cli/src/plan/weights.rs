@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hbpca::Matrix;
+use hbpca::{Matrix, RowChunks};
 use hbpca_io::{ColumnRef, Data, Input, OnDisk, ReadOptions};
 
 use super::Source;
@@ -89,7 +89,7 @@ impl Weights {
         match self {
             Self::None => Ok(None),
             Self::File(path) => {
-                let own: usize = shards.iter().map(|rows| rows.n_rows()).sum();
+                let own: usize = shards.iter().map(RowChunks::n_rows).sum();
                 Ok(Some(read(path, n)?[first..first + own].to_vec()))
             }
             Self::Column(_) => {
