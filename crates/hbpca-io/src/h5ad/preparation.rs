@@ -16,7 +16,7 @@ const OUT: u32 = u32::MAX;
 #[derive(Debug)]
 pub(crate) struct Preparation {
     counts: CountTransform,
-    kept: Option<Kept>,
+    mask: Option<ColumnMask>,
     /// Whether what comes out is rounded to single precision: whole numbers are, once they are none any more.
     narrows: bool,
     single: bool,
@@ -24,7 +24,7 @@ pub(crate) struct Preparation {
 
 /// Columns that are used.
 #[derive(Debug)]
-struct Kept {
+struct ColumnMask {
     positions: Vec<usize>,
     /// For each column its new number, or [`OUT`].
     slots: Vec<u32>,
@@ -32,20 +32,20 @@ struct Kept {
 
 impl Preparation {
     pub(super) fn new(counts: CountTransform, mask: Option<Vec<bool>>, element: Element) -> Self {
-        let kept = mask.map(|mask| {
+        let mask = mask.map(|mask| {
             let positions: Vec<usize> = (0..mask.len()).filter(|&j| mask[j]).collect();
             let mut slots = vec![OUT; mask.len()];
             positions.iter().zip(0..).for_each(|(&j, slot)| slots[j] = slot);
-            Kept { positions, slots }
+            ColumnMask { positions, slots }
         });
         let narrows = !counts.is_identity() && element.is_integer();
         let narrow =
             matches!(element.number, Number::I8 | Number::U8 | Number::I16 | Number::U16 | Number::F32);
-        Self { counts, kept, narrows, single: narrow || narrows }
+        Self { counts, mask, narrows, single: narrow || narrows }
     }
 
     pub(super) fn is_masked(&self) -> bool {
-        self.kept.is_some()
+        self.mask.is_some()
     }
 
     pub(super) fn is_single(&self) -> bool {
@@ -53,22 +53,22 @@ impl Preparation {
     }
 
     pub(super) fn n_columns(&self, all: usize) -> usize {
-        self.kept.as_ref().map_or(all, |kept| kept.positions.len())
+        self.mask.as_ref().map_or(all, |mask| mask.positions.len())
     }
 
     /// Those of all names that are used.
     pub(super) fn names(&self, mut all: Vec<String>) -> Vec<String> {
-        match &self.kept {
+        match &self.mask {
             None => all,
-            Some(kept) => kept.positions.iter().map(|&j| std::mem::take(&mut all[j])).collect(),
+            Some(mask) => mask.positions.iter().map(|&j| std::mem::take(&mut all[j])).collect(),
         }
     }
 
     /// How many of these columns are used.
     pub(super) fn count(&self, columns: &[u32]) -> u64 {
-        match &self.kept {
+        match &self.mask {
             None => columns.len() as u64,
-            Some(kept) => columns.par_iter().filter(|&&j| kept.slots[j as usize] != OUT).count() as u64,
+            Some(mask) => columns.par_iter().filter(|&&j| mask.slots[j as usize] != OUT).count() as u64,
         }
     }
 
@@ -100,9 +100,9 @@ impl Preparation {
         file: &str,
     ) -> Result<(Layout, Vec<T>), ReadError> {
         let factors = self.factors(&layout, &values, first, file)?;
-        let (layout, mut values) = match &self.kept {
+        let (layout, mut values) = match &self.mask {
             None => (layout, values),
-            Some(kept) => kept.of(layout, values),
+            Some(mask) => mask.of(layout, values),
         };
         if let Some(factors) = factors {
             for_rows(&layout, &mut values, |l, row| {
@@ -152,7 +152,7 @@ impl Preparation {
     }
 }
 
-impl Kept {
+impl ColumnMask {
     /// The columns that are used, in their order.
     fn of<T: Real>(&self, layout: Layout, mut values: Vec<T>) -> (Layout, Vec<T>) {
         match layout {

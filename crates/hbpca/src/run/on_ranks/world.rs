@@ -297,14 +297,10 @@ impl World {
         all.iter().for_each(|number| hasher.write(&number.to_le_bytes()));
         let (Shape { n, d }, shards, pool) = (self.shape(), self.shards.len(), begin.pool_rows);
         let place = match self.cut {
-            Cut::ByRanks => "on",
-            Cut::ByData => "in",
+            Cut::ByRanks => format!("on {shards} ranks"),
+            Cut::ByData => format!("in {shards} shards"),
         };
-        let parts = match self.cut {
-            Cut::ByRanks => "ranks",
-            Cut::ByData => "shards",
-        };
-        Ok(format!("{n} × {d} {place} {shards} {parts}, {:016x}, pool of {pool}", hasher.finish()))
+        Ok(format!("{n} × {d} {place}, {:016x}, pool of {pool}", hasher.finish()))
     }
 }
 
