@@ -19,6 +19,9 @@ use crate::output::number;
 use crate::output::progress::Spinner;
 use crate::output::say::{self, Verbosity};
 
+/// Threads of a rank that plans count with where results must not depend on the machine.
+const NOMINAL_THREADS: usize = 4;
+
 /// Where the data is and how to read it.
 pub struct Source {
     /// What messages call it.
@@ -280,7 +283,11 @@ impl Source {
         config: &FitConfig,
         memory: Option<ByteSize>,
     ) -> Result<RankSource, Failure> {
-        let beside = |rows: &dyn RowChunks| config.memory_beside(rows);
+        // What depends on the machine must not decide between memory and disk where bits may not differ.
+        let beside = |rows: &dyn RowChunks| match cut {
+            Cut::ByRanks => config.memory_beside(rows),
+            Cut::ByData => config.memory_beside_on(rows, NOMINAL_THREADS),
+        };
         let share = hbpca_io::share(&self.input, &self.options, of, cut, memory, beside)?;
         Ok(RankSource { name: self.name, share, options: self.options })
     }

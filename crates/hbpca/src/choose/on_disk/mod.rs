@@ -225,8 +225,14 @@ impl FitConfig {
 
     /// Bytes besides the rows that a fit in memory takes, on all threads of this machine.
     pub fn memory_beside(&self, rows: &dyn RowChunks) -> u64 {
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        self.memory_beside_on(rows, threads)
+    }
+
+    /// The same on so many threads, whatever the machine has.
+    pub fn memory_beside_on(&self, rows: &dyn RowChunks, threads: usize) -> u64 {
         let facts = Facts::of(rows);
-        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) as u64;
+        let threads = threads as u64;
         let likely = |candidate: &&Candidate| match (self.solver, candidate.solver) {
             (SolverKind::Auto, SolverKind::Covariance) => facts.d <= LIKELY_FORMED,
             (SolverKind::Auto, solver) => solver == SolverKind::Krylov,
