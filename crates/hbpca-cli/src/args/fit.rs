@@ -85,7 +85,7 @@ pub struct FitArgs {
     /// Measure this machine before a solver is chosen; the choice, and the last bits, may then differ between machines
     #[arg(long, help_heading = METHOD)]
     pub tune: bool,
-    /// The same bits on any number of ranks, of one machine or many: rows are cut into 8 to 64 shards and summed shard by shard, which takes a little
+    /// The same bits on any number of ranks, on processors of one kind: rows are cut into 8 to 64 shards and summed shard by shard, which takes a little
     /// longer; without --memory, 4G are counted with
     #[arg(long, conflicts_with = "tune", help_heading = METHOD)]
     pub reproducible: bool,
