@@ -13,11 +13,13 @@
 //! 8          V ← the best Ritz vectors;  of G: V ← AᵀV    back to C and to double precision
 //! 9          Q ← the Ritz vectors within V, from CV       one full pass; CQ is fresh
 //! 10         X ← orth(CQ − Q(QᵀCQ))                       only to go on
+//!        after line 9, while few pairs miss tol, and by little:
+//! 9a         Q ← the Ritz vectors within [Q, orth(CQₒ − QₒΘₒ)]     one pass, with those pairs' residuals; CQ is fresh
 //! 11     if tol is met and p Ritz values agree: p ← k + 1, fill X up at random, on for as many steps again
 //! 12     if Q is full: Q ← its best Ritz vectors          thick restart; the converged ones are locked by staying in
 //! ```
 //!
-//! Source: Golub & Underwood 1977; Wu & Simon 2000 for the restart. Deviations: lines 2 to 4, 6 and 8 to 11.
+//! Source: Golub & Underwood 1977; Wu & Simon 2000 for the restart. Deviations: lines 2 to 4, 6 and 8 to 11; line 9a is Davidson's (1975) without a preconditioner.
 //! Line 2: the vectors of G are as long as there are rows; also when pairs of C are asked for, line 8 leads back to it.
 //! Line 3: CQ is known through the Lanczos relation, whose rounding adds up; in single precision 8ε₃₂θ₁ stands for it. Where X
 //! is empty, since Q spans the whole space, only fresh images can help.
@@ -25,6 +27,8 @@
 //! fewer than k vectors.
 //! Line 1: beside vectors that are given there are p random ones, and these get as many looks as they would need alone: what was given may lack the
 //! leading vectors.
+//! Line 9a: what single precision leaves is rounding, which points to where C is small; one product takes nearly all of it away. Lanczos steps would
+//! multiply all vectors.
 //! Line 11: a repeated eigenvalue shows at most p of its copies. Where p of the values found agree, within the tolerance, there may be more: the
 //! random directions get as many looks as the first ones had. The same where the trace contradicts.
 //! Choose it as the best method without sampling. Cost of a step: 1 pass; 2 with G, and one more for AᵀV.
@@ -44,7 +48,11 @@ const SINGLE_FLOOR: f64 = 8.0 * f32::EPSILON as f64;
 /// Residuals below this, relative to each θᵢ, are not sought in single precision. The image of a Ritz vector rounds in proportion to its own length.
 const SINGLE_GOAL: f64 = 2.0 * f32::EPSILON as f64;
 /// The share of a tolerance that is sought before fresh images tell.
-const SHARE_OF_TOL: f64 = 0.25;
+const SHARE_OF_TOL: f64 = 0.5;
+/// Residuals of fresh images up to so many tolerances are polished (line 9a).
+const NEAR_TOL: f64 = 32.0;
+/// What a round of polishing must bring residuals down to, for another to follow.
+const POLISH_GAIN: f64 = 0.7;
 /// Looks in single precision after which residuals that do not fall by half are its rounding.
 const STALLED: u64 = 2;
 /// The same for vectors of G, which cost a small part of what those of C cost in double precision. A Ritz value that comes in late looks like a
@@ -80,6 +88,8 @@ pub struct Krylov {
     /// The smallest relative residual in single precision so far, and looks since it fell by half.
     best_in_single: f64,
     stalled: u64,
+    /// The largest residual, relative to its tolerance, that was polished last.
+    polished: f64,
     /// Whether it began with vectors that were given.
     given: bool,
     /// Random directions at the start.
@@ -132,9 +142,10 @@ impl Krylov {
             tol: 0.0,
             best_in_single: f64::MAX,
             stalled: 0,
+            polished: f64::MAX,
             given,
             filled,
-            trace: f64::INFINITY,
+            trace: f64::MAX,
             hides_copies: false,
             cancel: CancelToken::default(),
         })
@@ -225,11 +236,29 @@ impl Krylov {
     fn worth_keeping_beyond(&self) -> usize {
         let theta = |i: usize| self.basis.theta.get(i).copied().unwrap_or(0.0);
         let left = 0.5 * f64::from(f32::EPSILON) * theta(0);
-        if self.single && left > self.tol * theta(self.k - 1) {
-            (self.k / 2).max(self.sizes.block)
-        } else {
-            0
+        let tolerances = left / (self.tol * theta(self.k - 1));
+        match (self.single, tolerances) {
+            (true, tolerances) if tolerances > NEAR_TOL => (self.k / 2).max(self.sizes.block),
+            (true, tolerances) if tolerances > 1.0 => self.sizes.block,
+            _ => 0,
         }
+    }
+
+    /// The pairs with fresh images whose residuals are to be brought down by products with few vectors (line 9a), and the largest of these residuals
+    /// relative to its tolerance.
+    fn to_polish(&self) -> (Vec<usize>, f64) {
+        if self.basis.recomputed().is_none() || self.is_searching() {
+            return (Vec::new(), 0.0);
+        }
+        let excess = |(residual, theta): (f64, &f64)| residual / (self.tol * theta);
+        let excess: Vec<f64> =
+            self.basis.residuals(self.k).into_iter().zip(&self.basis.theta).map(excess).collect();
+        let most = largest(excess.iter().copied());
+        let open: Vec<usize> = (0..excess.len()).filter(|i| excess[*i] > SHARE_OF_TOL).collect();
+        // Rounding, or the last few of all: otherwise Lanczos steps with whole blocks take fewer passes.
+        let gains = most <= NEAR_TOL || open.len() <= self.sizes.block;
+        let open = if gains && most <= POLISH_GAIN * self.polished { open } else { Vec::new() };
+        (open, most)
     }
 
     /// What single precision spoils of a Ritz value.
@@ -347,7 +376,7 @@ impl Krylov {
         self.beyond = next.or(self.beyond);
         self.hides_copies = self.last_directions_may_hide_copies();
         let (theta, count) = (self.basis.theta.clone(), self.worth_keeping());
-        (self.single, self.fresh) = (false, true);
+        (self.single, self.fresh, self.polished) = (false, true, f64::MAX);
         self.z = Block::zeros(self.d, 0);
         let mut vectors = self.basis.restart(count); // 8
         if std::mem::take(&mut self.of_rows) {
@@ -363,6 +392,18 @@ impl Krylov {
         let mut images = Block::zeros(self.d, lowdin.v.p());
         let rounding = operator.apply(&lowdin.v, &mut images)?;
         self.basis.refresh(lowdin, images, self.k, rounding) // 9
+    }
+
+    /// Line 9a.
+    fn polish(
+        &mut self,
+        operator: &mut dyn CovarianceOperator,
+        open: &[usize],
+        excess: f64,
+    ) -> Result<(), Error> {
+        (self.fresh, self.polished) = (true, excess);
+        let most = self.sizes.memory.max(self.k);
+        self.basis.polish(open, [self.k, most], |x, z| operator.apply(x, z))
     }
 
     /// Room for the basis and the block that follows it; in f32 where the images are no better and the vectors are long.
@@ -397,6 +438,10 @@ impl Solver for Krylov {
 
     fn look(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         self.formed = None;
+        let (open, excess) = self.to_polish();
+        if !open.is_empty() {
+            return self.polish(operator, &open, excess);
+        }
         // 3
         if self.needs_refresh() || (self.basis.len() > 0 && self.basis.x.p() == 0) {
             return self.refresh(operator);
@@ -477,6 +522,9 @@ impl Solver for Krylov {
 
     fn step(&mut self, _operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
         self.steps += 1;
+        if !self.to_polish().0.is_empty() {
+            return Ok(());
+        }
         self.basis.complete(&self.cancel)?; // 10
         self.cancel.go_on()?;
         // 12
@@ -528,6 +576,11 @@ impl Solver for Krylov {
             archive.flag("given", &mut self.given)?;
             archive.count("stalled", &mut self.stalled)?;
             archive.number("best_in_single", &mut self.best_in_single)?;
+        }
+        if archive.has("polished") {
+            archive.number("polished", &mut self.polished)?;
+            archive.number("trace", &mut self.trace)?;
+            archive.flag("hides_copies", &mut self.hides_copies)?;
         }
         if archive.is_restoring() {
             self.formed = None;

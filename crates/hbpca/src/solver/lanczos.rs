@@ -9,6 +9,7 @@
 //! compress   Q ← QS_a,  H ← Θ_a,  B ← BS_a                      keeps the a best Ritz pairs
 //! refresh    Q ← QS_a;  Z ← CQ;  H ← QᵀZ                        one pass; all rounding gathered is gone
 //! complete   X·R ← Z − QH,  B ← R                               no pass; needed only to go on from there
+//! polish     X ← orth(Zₒ − QₒHₒ);  Z ← [Z, CX];  Q ← the Ritz vectors within [Q, X]     one pass with few vectors, after a refresh
 //! ```
 //!
 //! Everything is combined with orthonormal coefficients only, so that the rounding of the relation adds up in squares and
@@ -16,6 +17,7 @@
 
 use faer::{Mat, MatRef};
 
+use super::recomputed::{Recomputed, Widened};
 use crate::linalg::{
     BasisStorage, BlockQr, TallBasis, add_product, beside, gram, orthonormal_complement, product,
     random_complement, residual_norms, rotate_block, rounding_of_gram, small_eigen,
@@ -43,39 +45,6 @@ pub(super) struct Lanczos {
     /// Eigenvalues of H, descending, and its eigenvectors S.
     pub(super) theta: Vec<f64>,
     s: Mat<f64>,
-}
-
-/// Ritz vectors with images that were computed anew: those that are wanted, and the next ones.
-#[derive(Clone, Debug)]
-struct Recomputed {
-    wanted: [Block; 2],
-    others: [Block; 2],
-    /// How far each image may be off: Σ|s|·ε for coefficients s, which are nearly 0 and 1 where V were Ritz vectors already.
-    error: f64,
-}
-
-impl Recomputed {
-    fn len(&self) -> usize {
-        self.wanted[0].p() + self.others[0].p()
-    }
-
-    /// All of them.
-    fn together(self) -> [Block; 2] {
-        let Self { wanted: [w, image], others: [other_w, other_image], .. } = self;
-        [beside(&w, &other_w), beside(&image, &other_image)]
-    }
-
-    fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {
-        for (name, [w, image]) in [("wanted", &mut self.wanted), ("others", &mut self.others)] {
-            archive.part(name, |archive| {
-                archive.columns("vectors", w)?;
-                archive.columns("images", image)?;
-                archive.check("images", image.p() == w.p(), "has not one column for each vector")
-            })?;
-        }
-        // Runs of earlier versions knew one bound for all.
-        if archive.has("error") { archive.number("error", &mut self.error) } else { Ok(()) }
-    }
 }
 
 impl Lanczos {
@@ -322,9 +291,7 @@ impl Lanczos {
         rotate_block(&mut v, rotation.as_ref());
         rotate_block(&mut z, rotation.as_ref());
         let (a, residuals) = (v.p(), residual_norms(&v, &z, &theta));
-        self.h = Mat::from_fn(a, a, |i, j| if i == j { theta[i] } else { 0.0 });
-        self.b = Mat::from_fn(a, a, |i, j| if i == j { residuals[i] } else { 0.0 });
-        (self.theta, self.s) = (theta, Mat::identity(a, a));
+        self.know_ritz(theta, &residuals);
         let others = [v.split_off(k), z.split_off(k)];
         super::sort_descending(&mut v, &mut z);
         self.error = 0.0;
@@ -334,6 +301,38 @@ impl Lanczos {
         let error = wanted * (image_rounding.of_image() + rotating);
         self.recomputed = Some(Recomputed { wanted: [v, z], others, error });
         Ok(())
+    }
+
+    /// Widens recomputed vectors, of which the first k are wanted, by where the residuals of the `open` ones point, and leaves the `most` best Ritz
+    /// vectors; `apply` multiplies by C.
+    pub(super) fn polish(
+        &mut self,
+        open: &[usize],
+        [k, most]: [usize; 2],
+        apply: impl FnOnce(&Block, &mut Block) -> Result<RoundingBound, Error>,
+    ) -> Result<(), Error> {
+        let Some(pairs) = &self.recomputed else { return Ok(()) };
+        let x = pairs.directions(&self.theta, open, &self.outside)?;
+        let (mut z, p) = (Block::zeros(x.d(), x.p()), x.p());
+        let rounding = apply(&x, &mut z)?;
+        let Some(pairs) = self.recomputed.take() else { return Ok(()) };
+        let Widened { pairs, theta, residuals } =
+            pairs.widened(&self.theta, [x, z], [k, most], rounding, self.error)?;
+        let a = pairs.len();
+        self.recomputed = Some(pairs);
+        self.know_ritz(theta, &residuals);
+        let rotating = rounding_of_sum(a + p) * self.largest();
+        self.error = self.error.hypot((a as f64).sqrt() * rotating);
+        self.count_error(p, rounding);
+        Ok(())
+    }
+
+    /// Sets what follows from Ritz pairs that are the basis: H = Θ, and the norms of their residuals for B.
+    fn know_ritz(&mut self, theta: Vec<f64>, residuals: &[f64]) {
+        let a = theta.len();
+        self.h = Mat::from_fn(a, a, |i, j| if i == j { theta[i] } else { 0.0 });
+        self.b = Mat::from_fn(a, a, |i, j| if i == j { residuals[i] } else { 0.0 });
+        (self.theta, self.s) = (theta, Mat::identity(a, a));
     }
 
     /// Finds the X and B that go with recomputed images.

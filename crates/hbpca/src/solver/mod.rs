@@ -19,6 +19,7 @@ mod oja;
 mod power;
 mod power_m;
 mod probe;
+mod recomputed;
 mod shift_invert_agd;
 mod shift_invert_svrg;
 mod shifted;
