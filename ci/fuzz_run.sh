@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# ci/fuzz_run.sh SECONDS [TARGET…]: runs each fuzzer (or the named ones) for so long, from small valid files; finds stay in fuzz/artifacts.
+# [JOBS=N] [HBPCA=PROGRAM] ci/fuzz_run.sh SECONDS [TARGET…]: runs each fuzzer (or the named ones) for so long, N at once, from small valid files
+# that the program makes, which is built where none is given; finds stay in fuzz/artifacts.
 set -euo pipefail
 cd "$(dirname "$0")/../fuzz"
 seconds=$1
@@ -8,8 +9,8 @@ shift
 RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
   -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table" \
     cargo build --locked --quiet --release --target x86_64-unknown-linux-gnu
-(cd .. && cargo build --locked --quiet --workspace --bin hbpca)
-hbpca=$PWD/../target/debug/hbpca
+[ -n "${HBPCA:-}" ] || (cd .. && cargo build --locked --quiet --workspace --bin hbpca)
+hbpca=${HBPCA:-$PWD/../target/debug/hbpca}
 programs=target/x86_64-unknown-linux-gnu/release
 
 # Small valid files save a fuzzer from finding the formats by itself: eight rows of three columns, those of the targets.
@@ -40,13 +41,16 @@ mkdir -p corpus/h5ad && cp ../crates/hbpca-io/tests/fixtures/h5ad/*.h5ad corpus/
 printf 'fit\nrows.csv\n-k\n2\n--tol\n1e-6' >corpus/arguments/fit
 printf '\x20\x12%s%s\x6c\x1b\x01\xe4' $'1 a 0 1 A C\n1 b 0 2 G T\n        ' $'f s 0 0 0 -9\nf t' >corpus/bed/short
 
-found=0
+fuzz() {
+    mkdir -p "artifacts/$1" "corpus/$1"
+    local word=nothing
+    "$programs/$1" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=25 -print_final_stats=1 \
+        -artifact_prefix="artifacts/$1/" "corpus/$1" >"artifacts/$1.log" 2>&1 || word=FOUND
+    runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "artifacts/$1.log")
+    echo "$1: $word found in ${runs:-?} runs, $SECONDS s"
+    [ "$word" = nothing ]
+}
+export -f fuzz
+export programs seconds
 [ $# -gt 0 ] || set -- arguments bed checkpoint csv h5ad idx libsvm manifest model mtx npy npz parquet tsv
-for target in "$@"; do
-    mkdir -p "artifacts/$target" "corpus/$target"
-    if "$programs/$target" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=25 -print_final_stats=1 \
-        -artifact_prefix="artifacts/$target/" "corpus/$target" >"artifacts/$target.log" 2>&1; then word=nothing; else word=FOUND && found=1; fi
-    runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "artifacts/$target.log")
-    echo "$target: $word found in ${runs:-?} runs, $seconds s"
-done
-exit "$found"
+printf '%s\n' "$@" | xargs -P "${JOBS:-1}" -I '{}' bash -c 'fuzz {}'

@@ -6,7 +6,7 @@ use hbpca::missing::{Missing, MissingReport};
 use hbpca::operator::{Communicator, SingleRank};
 use hbpca::probe::ProbeResult;
 use hbpca::{
-    CancelToken, Centering, CountTransform, Error, Fit, FitConfig, Limits, Observer, Outcome, Preprocessing,
+    CancelToken, Centering, CountTransform, Error, Fit, Limits, Observer, Outcome, Preprocessing,
     RowChunks, Scaling,
 };
 use hbpca_io::{ByteSize, Categories, Cut, Data, OccurringColumns, OutputFile, Reading, StoredModel};
@@ -25,7 +25,7 @@ use crate::output::table::{Side, Table};
 use crate::output::trace::Trace;
 use crate::output::{self, certainty, json, number, warnings};
 use crate::plan::{
-    self, CheckpointFiles, Components, FitOutputs, FitPlan, Loaded, OwnRows, RankFitPlan, RankSource,
+    self, Asked, CheckpointFiles, Components, FitOutputs, FitPlan, Loaded, OwnRows, RankFitPlan, RankSource,
     SolverFlags, Source, Streamed, Weights,
 };
 use crate::ranks;
@@ -49,17 +49,14 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
         outputs,
         verbosity,
     } = FitPlan::new(args)?;
-    let in_order = |names: Option<&[String]>, data: &str, (n, d)| {
-        let config = plan::start_in_order(&config, start_names.as_deref(), names, data);
-        config.map(|config| components.of(config, n, d))
-    };
+    let asked = Asked { config: &config, components, start_names: start_names.as_deref() };
     let limits = &config.limits;
     let around = Around { args, limits, components, solver_flags, checkpoints, outputs, verbosity };
     around.fit(|with| {
         let found = match streamed {
-            None if source.is_genotypes() => genotypes::fit(source, in_order, with, verbosity),
-            None => in_memory(source, &weights, in_order, with, verbosity),
-            Some(streamed) => from_disk(source, streamed, in_order, with, verbosity),
+            None if source.is_genotypes() => genotypes::fit(source, &asked, with, verbosity),
+            None => in_memory(source, &weights, &asked, with, verbosity),
+            Some(streamed) => from_disk(source, streamed, &asked, with, verbosity),
         };
         found.map(Some)
     })
@@ -84,11 +81,8 @@ pub fn run_on_ranks(args: &FitArgs, ranks: &dyn Communicator) -> Result<Exit, Fa
     } = ranks::agree(ranks, planned)?;
     let limits = &config.limits;
     let around = Around { args, limits, components, solver_flags, checkpoints, outputs, verbosity };
-    let in_order = |names: Option<&[String]>, data: &str, (n, d)| {
-        let config = plan::start_in_order(&config, start_names.as_deref(), names, data);
-        config.map(|config| components.of(config, n, d))
-    };
-    around.fit(|with| on_ranks((source, &weights, cut), ranks, in_order, with))
+    let asked = Asked { config: &config, components, start_names: start_names.as_deref() };
+    around.fit(|with| on_ranks((source, &weights, cut), ranks, &asked, with))
 }
 
 /// What surrounds a fit: progress and checkpoints before, files and reports after.
@@ -255,7 +249,7 @@ pub struct About {
 fn in_memory(
     source: Source,
     weights: &Weights,
-    in_order: impl Fn(Option<&[String]>, &str, (usize, usize)) -> Result<FitConfig, Failure>,
+    asked: &Asked<'_>,
     with: With<'_, '_>,
     verbosity: Verbosity,
 ) -> Result<(Fit, About), Failure> {
@@ -263,11 +257,11 @@ fn in_memory(
     let mut loaded = source.read(verbosity)?;
     let weights = weights.of(&mut loaded.data)?;
     let shape = (loaded.data.matrix.n_rows(), loaded.data.matrix.n_cols());
-    let whole = in_order(loaded.data.column_names.as_deref(), &loaded.name, shape)?;
+    let whole = asked.of(loaded.data.column_names.as_deref(), &loaded.name, shape)?;
     let (loaded, occurring) = loaded.within(&whole, verbosity)?;
     let Loaded { name, mut data, seconds } = loaded;
     let matrix = &data.matrix;
-    let config = in_order(data.column_names.as_deref(), &name, (matrix.n_rows(), matrix.n_cols()))?;
+    let config = asked.of(data.column_names.as_deref(), &name, (matrix.n_rows(), matrix.n_cols()))?;
     plan::refuse_huge_covariance(&config, matrix.n_cols())?;
     let wanted = checkpoints.save.is_some() || checkpoints.resume.is_some();
     let fingerprint = if wanted { matrix.fingerprint(weights.as_deref()) } else { String::new() };
@@ -308,7 +302,7 @@ fn in_memory(
 fn from_disk(
     source: Source,
     streamed: Streamed,
-    in_order: impl Fn(Option<&[String]>, &str, (usize, usize)) -> Result<FitConfig, Failure>,
+    asked: &Asked<'_>,
     with: With<'_, '_>,
     verbosity: Verbosity,
 ) -> Result<(Fit, About), Failure> {
@@ -320,7 +314,7 @@ fn from_disk(
     let plan::Streamed { rows, weights, plan, memory } = streamed;
     let (sparse, nnz) = (rows.is_sparse(), rows.nnz());
     let column_names = rows.column_names().map(<[String]>::to_vec);
-    let config = in_order(column_names.as_deref(), &name, (rows.n_rows(), rows.n_cols()))?;
+    let config = asked.of(column_names.as_deref(), &name, (rows.n_rows(), rows.n_cols()))?;
     let cancel = CancelToken::default();
     let running = Running::with(&cancel);
     let metered = meter.around(rows, plan.bytes);
@@ -351,7 +345,7 @@ fn from_disk(
 fn on_ranks(
     (source, weights, cut): (RankSource, &Weights, Cut),
     ranks: &dyn Communicator,
-    in_order: impl Fn(Option<&[String]>, &str, (usize, usize)) -> Result<FitConfig, Failure>,
+    asked: &Asked<'_>,
     with: With<'_, '_>,
 ) -> Result<Option<(Fit, About)>, Failure> {
     let With { observers, checkpoints, refused, .. } = with;
@@ -363,7 +357,7 @@ fn on_ranks(
     let column_names = ranks::same_names(ranks, column_names)?;
     let (n, d) = rows.shape();
     let shape = (ranks::total(ranks, n)?, ranks::of_rank_0(ranks, d)?);
-    let config = ranks::agree(ranks, in_order(column_names.as_deref(), &name, shape))?;
+    let config = ranks::agree(ranks, asked.of(column_names.as_deref(), &name, shape))?;
     let (sparse, entries, place) = rows.about();
     let entries = ranks::total(ranks, entries)?;
     let cancel = CancelToken::default();

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use hbpca::checkpoint::Checkpoints;
 use hbpca::genotypes::Genotypes;
-use hbpca::{CancelToken, Dense, Error, Fit, FitConfig, Model};
+use hbpca::{CancelToken, Dense, Error, Fit, Model};
 use hbpca_io::{
     BedFile, Format, Matched, ReadOptions, StoredModel, VariantNames, score_names, write_eigenvalues,
     write_eigenvectors, write_variant_weights,
@@ -20,12 +20,12 @@ use crate::output::json::TableObject;
 use crate::output::number;
 use crate::output::progress::Spinner;
 use crate::output::say::{self, Verbosity};
-use crate::plan::{self, Source, TableOutput, create};
+use crate::plan::{self, Asked, Source, TableOutput, create};
 
 /// Reads a `.bed` and fits it.
 pub fn fit(
     source: Source,
-    in_order: impl Fn(Option<&[String]>, &str, (usize, usize)) -> Result<FitConfig, Failure>,
+    asked: &Asked<'_>,
     with: With<'_, '_>,
     verbosity: Verbosity,
 ) -> Result<(Fit, About), Failure> {
@@ -35,7 +35,7 @@ pub fn fit(
     let file = read(source, verbosity)?;
     let read_seconds = clock.elapsed().as_secs_f64();
     let names = file.column_names();
-    let config = in_order(Some(&names), &name, (file.genotypes.n_rows(), file.genotypes.n_cols()))?;
+    let config = asked.of(Some(&names), &name, (file.genotypes.n_rows(), file.genotypes.n_cols()))?;
     plan::refuse_huge_covariance(&config, file.genotypes.n_cols())?;
     let wanted = checkpoints.save.is_some() || checkpoints.resume.is_some();
     let data = if wanted { file.genotypes.fingerprint() } else { String::new() };

@@ -17,7 +17,7 @@ pub use fit::{Components, FitOutputs, FitPlan, RankFitPlan, refuse_huge_covarian
 pub use overlap::{Files, refuse_misleading_name};
 pub use solver_flags::SolverFlags;
 pub use source::{Loaded, OwnRows, RankSource, Source, kind};
-pub use start::start_in_order;
+pub use start::Asked;
 pub use streamed::Streamed;
 pub use table_output::{TableOutput, known_format, refuse_two_on_standard_output};
 pub use weights::Weights;

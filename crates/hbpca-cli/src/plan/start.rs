@@ -3,10 +3,34 @@
 use hbpca::{Block, FitConfig};
 use hbpca_io::positions_by_name;
 
+use super::Components;
 use crate::exit::Failure;
 
+/// What was asked for before the names and the shape of the data were known.
+pub struct Asked<'a> {
+    /// The choices, with a start in the order of its own columns.
+    pub config: &'a FitConfig,
+    /// How many components.
+    pub components: Components,
+    /// The columns of the start.
+    pub start_names: Option<&'a [String]>,
+}
+
+impl Asked<'_> {
+    /// The choices for `data`, whose columns have these names.
+    pub fn of(
+        &self,
+        names: Option<&[String]>,
+        data: &str,
+        (n, d): (usize, usize),
+    ) -> Result<FitConfig, Failure> {
+        let config = start_in_order(self.config, self.start_names, names, data)?;
+        Ok(self.components.of(config, n, d))
+    }
+}
+
 /// The choices with the start in the order of the data's columns, found by name where both have names.
-pub fn start_in_order(
+fn start_in_order(
     config: &FitConfig,
     start_names: Option<&[String]>,
     data_names: Option<&[String]>,
