@@ -23,7 +23,7 @@ MISSING = HOME / "missing.json"
 #: Without these there is no benchmark.
 NEEDED = ["numpy==2.4.6", "scipy==1.17.1", "scikit-learn==1.9.1", "matplotlib==3.11.2", "maturin==1.16.0"]
 #: Without one of these it has one peer less.
-OPTIONAL = ["primme==3.2.3", "scikit-learn-intelex==2026.2.0", "fbpca==1.0"]
+OPTIONAL = ["primme==3.2.3", "scikit-learn-intelex==2026.2.0", "fbpca==1.0", "randomized-svd==0.5.0"]
 
 ADVICE = {"primme": "it needs a C compiler, BLAS and LAPACK (Debian: apt install gcc libopenblas-dev), then use --reinstall"}
 

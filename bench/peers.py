@@ -103,6 +103,12 @@ def fbpca_pca() -> Fit:
     return lambda rows, k: Found(fbpca.pca(prepare(rows), k, raw=True)[2])
 
 
+def randomized_svd() -> Fit:
+    from randomized_svd import rsvd
+
+    return lambda rows, k: Found(rsvd(prepare(rows), k)[2])
+
+
 def hbpca_pca(solver: str) -> Fit:
     from hbpca import PCA
 
@@ -119,7 +125,7 @@ PEERS = [
     Peer("hbpca covariance", "hbpca", DENSE, lambda: hbpca_pca("covariance")),
     *(
         Peer(f"scikit-learn PCA {s}", "scikit-learn", DENSE, lambda s=s: sklearn_pca(s))
-        for s in ("covariance_eigh", "arpack", "randomized")
+        for s in ("auto", "covariance_eigh", "arpack", "randomized")
     ),
     *(
         Peer(f"scikit-learn TruncatedSVD {a}", "scikit-learn", SPARSE, lambda a=a: truncated_svd(a))
@@ -129,6 +135,7 @@ PEERS = [
     Peer("PRIMME svds", "primme", BOTH, primme_svds),
     Peer("scikit-learn-intelex PCA", "scikit-learn-intelex", DENSE, intelex_pca),
     Peer("fbpca", "fbpca", BOTH, fbpca_pca),
+    Peer("randomized-svd", "randomized-svd", BOTH, randomized_svd),
     Peer("faer-svd", "rust-peers", BOTH),
     Peer("faer-eigen", "rust-peers", BOTH),
     Peer("svdlib-irlba", "rust-peers", SPARSE),
