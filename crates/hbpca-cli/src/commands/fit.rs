@@ -6,8 +6,8 @@ use hbpca::missing::{Missing, MissingReport};
 use hbpca::operator::{Communicator, SingleRank};
 use hbpca::probe::ProbeResult;
 use hbpca::{
-    CancelToken, Centering, CountTransform, Error, Fit, Limits, Observer, Outcome, Preprocessing,
-    RowChunks, Scaling,
+    CancelToken, Centering, CountTransform, Error, Fit, Limits, Observer, Outcome, Preprocessing, RowChunks,
+    Scaling,
 };
 use hbpca_io::{ByteSize, Categories, Cut, Data, OccurringColumns, OutputFile, Reading, StoredModel};
 
