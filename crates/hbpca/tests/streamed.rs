@@ -230,6 +230,44 @@ fn krylov_uses_single_precision_on_a_stream_too() {
 }
 
 #[test]
+fn compressed_rows_on_a_stream_are_multiplied_in_single_precision_within_its_bound() {
+    let x = sparse_problem(900, 40);
+    let v = basis(40, 3);
+    for preprocessing in [Preprocessing::NONE, Preprocessing::CENTER, Preprocessing::STANDARDIZE] {
+        let mut memory = Covariance::new(&x, preprocessing).unwrap();
+        let mut want = Block::zeros(0, 0);
+        memory.apply(&v, &mut want).unwrap();
+        for starts in cuts(900) {
+            let mut stream = Streamed::new(Chunked::new(&x, &starts), preprocessing).unwrap();
+            stream.gather_columns().unwrap();
+            assert!(stream.has_single_precision());
+            let mut got = Block::zeros(0, 0);
+            let stated = stream.apply_in(Precision::Single, &v, &mut got).unwrap();
+            // The bound holds for each of three unit vectors.
+            let bound = 3.0_f64.sqrt() * (memory.rounding().of_image() + stated.of_image());
+            let off = distance(&got, &want);
+            assert!(off <= bound, "{preprocessing:?} {starts:?}: {off} > {bound}");
+            let in_double = stream.apply(&v, &mut got).unwrap();
+            assert!(off > distance(&got, &want) && stated.of_image() > in_double.of_image());
+        }
+    }
+}
+
+#[test]
+fn krylov_on_compressed_rows_of_a_stream_ends_in_double_precision() {
+    let x = sparse_problem(900, 40);
+    let mut stream = Streamed::new(Chunked::new(&x, &cuts(900)[2]), Preprocessing::CENTER).unwrap();
+    stream.guess_columns(100, 0).unwrap();
+    let mut krylov = Krylov::new(40, 2, KrylovSizes::suiting(2), 0, None).unwrap();
+    let limits = Limits { tol: 1e-11, ..Limits::default() };
+    let report = Driver::new(limits).run(&mut krylov, &mut stream).unwrap();
+    assert_eq!(report.outcome, Outcome::Converged);
+    let mut memory = Covariance::new(&x, Preprocessing::CENTER).unwrap();
+    let next = hbpca::certificate::Next::Unknown;
+    assert!(hbpca::certificate::check(&mut memory, &report.vectors, next, 1e-6).unwrap().holds(1e-11));
+}
+
+#[test]
 fn nan_is_named_by_its_row_in_the_whole_matrix() {
     let mut values = vec![1.0_f32; 60];
     values[47] = f32::NAN;

@@ -10,7 +10,7 @@
 use super::forming::form::{form, form_in_single};
 use super::forming::row_spectrum;
 use super::products::row_gram::RowGramWork;
-use super::products::sum::{CHUNKS_IN_SINGLE, Operand, OperandRoom, Prepared, Scratch};
+use super::products::sum::{Operand, OperandRoom, Prepared, Scratch};
 use super::{
     Capabilities, CovarianceOperator, ExplicitCovariance, ExplicitRowGram, Precision, PrecisionChoice,
     Product, Products, RowGram, RowSpectrum, Rows, Shape, reshape,
@@ -88,7 +88,7 @@ impl<'m> Covariance<'m> {
         };
         let prepared = operator.prepared();
         let n_chunks = prepared.n_chunks(matrix.n_rows());
-        operator.additions = [1, CHUNKS_IN_SINGLE].map(|more| prepared.additions(more * n_chunks));
+        operator.additions = prepared.additions(n_chunks);
         operator
     }
 
@@ -318,7 +318,11 @@ pub(in crate::operator) fn single_rounding(map: &RowMap, n: usize, d: usize) -> 
 
 /// The same for compressed rows, whose means are subtracted after the products and must not be large against the spread.
 /// V is rounded; `additions` lead to the sums of a chunk.
-fn single_rounding_of_compressed(map: &RowMap, n: usize, additions: usize) -> Option<f64> {
+pub(in crate::operator) fn single_rounding_of_compressed(
+    map: &RowMap,
+    n: usize,
+    additions: usize,
+) -> Option<f64> {
     let moment = map.uncentred_moment();
     let rounding = SINGLE * rounding_of_sum(additions);
     (moment <= 16.0 * map.total_variance() && fits_single(map, moment, n)).then_some(rounding * moment)

@@ -153,20 +153,24 @@ impl Prepared<'_> {
         ordered::n_chunks(entries, self.dim())
     }
 
-    /// Additions, one after the other, behind a number of a sum over all rows in `n_chunks` chunks, and of the products with rows before it.
-    pub(in crate::operator) fn additions(&self, n_chunks: usize) -> usize {
+    /// Additions, one after the other, behind a number of a sum over all rows in `n_chunks` chunks, and of the products with rows before it: in f64, and in
+    /// f32, which has more chunks of compressed rows and no runs in them.
+    pub(in crate::operator) fn additions(&self, n_chunks: usize) -> [usize; 2] {
         let row_starts = match self.matrix {
             Matrix::CsrF32(x) => x.row_starts(),
             Matrix::CsrF64(x) => x.row_starts(),
             _ => {
                 let dot = kernels::additions_in_dot(self.dim(), kernels::LANES);
-                return dot + kernels::additions_over_rows(self.n_rows().div_ceil(n_chunks)) + n_chunks;
+                return [dot + kernels::additions_over_rows(self.n_rows().div_ceil(n_chunks)) + n_chunks; 2];
             }
         };
         let longest = row_starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
-        let rows = (0..n_chunks).map(|i| self.chunk(i, n_chunks).len()).max().unwrap_or(0);
+        let most_rows =
+            |n_chunks: usize| (0..n_chunks).map(|i| self.chunk(i, n_chunks).len()).max().unwrap_or(0);
+        let rows = most_rows(n_chunks);
         let in_runs = if self.sums_in_runs() { kernels::additions_over_rows(rows) } else { rows };
-        longest + in_runs + n_chunks
+        let in_single = CHUNKS_IN_SINGLE * n_chunks;
+        [longest + in_runs + n_chunks, longest + most_rows(in_single) + in_single]
     }
 
     /// Whether f64 sums over compressed rows are sums of the sums of a few, as those of dense rows are: where these have so many entries that the additions

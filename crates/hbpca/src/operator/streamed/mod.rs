@@ -27,7 +27,7 @@ use ranges::{longest_chunk, ranges_of, spread_ranges};
 pub(crate) use read_ahead::IN_FLIGHT;
 use read_ahead::{Chunks, Reader};
 
-use super::products::sum::{Operand, OperandRoom, Prepared, Scratch, center};
+use super::products::sum::{CHUNKS_IN_SINGLE, Operand, OperandRoom, Prepared, Scratch, center};
 use super::{Precision, PrecisionChoice, Products, Rows, reshape};
 use crate::columns::{
     ColumnStatistics, GatheredStatistics, Preprocessing, RowMap, RowSurvey, check_weights, heaviest,
@@ -51,7 +51,7 @@ pub struct Streamed<'s> {
     preprocessing: Preprocessing,
     columns: Columns,
     pool: Pool,
-    /// Whether rows are dense f32, which can be multiplied in single precision; known after the first chunk.
+    /// Whether rows are f32, which can be multiplied in single precision; known after the first chunk.
     single: bool,
     work: Work,
     precision: PrecisionChoice,
@@ -106,8 +106,8 @@ struct Work {
     t_sum: Vec<f64>,
     places: Vec<usize>,
     ranges: Vec<Range<usize>>,
-    /// Additions behind a number of the sum over a chunk, the most so far.
-    additions: usize,
+    /// Additions behind a number of the sum over a chunk, in double and in single precision, the most so far.
+    additions: [usize; 2],
 }
 
 impl<'s> Streamed<'s> {
@@ -341,7 +341,7 @@ impl<'s> Streamed<'s> {
         self.pool.begin_pass(self.passes, n);
         let Self { reader, pool, work: memory, single, .. } = self;
         reader.for_each(Chunks::AllChunks, |first, rows| {
-            *single = matches!(rows, Matrix::DenseF32(_));
+            *single = matches!(rows, Matrix::DenseF32(_) | Matrix::CsrF32(_));
             let weights = part_of(weights.as_deref(), first, rows.n_rows());
             if let Some(statistics) = &mut statistics {
                 statistics.add(rows, weights, first, &cancel)?;
@@ -366,7 +366,8 @@ impl<'s> Streamed<'s> {
     ) -> Result<(), Error> {
         let cancel = self.cancel();
         let mut room = std::mem::take(&mut self.work.room);
-        let operand = self.begin_sum(map, v, &mut room, out)?;
+        let round = precision == Precision::Single && self.reader.source.is_sparse();
+        let operand = self.begin_sum(map, v, round, &mut room, out)?;
         self.full_pass(statistics, |rows, weights, work| {
             let prepared = Prepared { matrix: rows, map, vanishing: &[], weights, cancel: &cancel };
             work.add(&prepared, operand, precision, out.values_mut());
@@ -376,11 +377,12 @@ impl<'s> Streamed<'s> {
         Ok(())
     }
 
-    /// Shapes `out` and clears the sums.
+    /// Shapes `out` and clears the sums. Compressed rows are multiplied in single precision if V′ is to be rounded.
     fn begin_sum<'a>(
         &mut self,
         map: &RowMap,
         v: &'a Block,
+        round: bool,
         room: &'a mut OperandRoom,
         out: &mut Block,
     ) -> Result<Operand<'a>, Error> {
@@ -393,14 +395,14 @@ impl<'s> Streamed<'s> {
         self.work.part.resize(d * p, 0.0);
         self.work.t_sum.clear();
         self.work.t_sum.resize(p, 0.0);
-        Ok(Operand::new(map, v, false, room))
+        Ok(Operand::new(map, v, round, room))
     }
 
     /// The same over a batch: from the pool where it has all rows, else from the source in runs.
     fn sum_batch(&mut self, map: &RowMap, batch: &[usize], v: &Block, out: &mut Block) -> Result<(), Error> {
         let cancel = self.cancel();
         let mut room = std::mem::take(&mut self.work.room);
-        let operand = self.begin_sum(map, v, &mut room, out)?;
+        let operand = self.begin_sum(map, v, false, &mut room, out)?;
         let all_weights = self.row_weights();
         let Self { reader, pool, work, weights, .. } = self;
         match pool.matrix() {
@@ -458,8 +460,11 @@ impl<'s> Streamed<'s> {
 
     /// Additions behind a number of a sum over all rows.
     fn additions(&self, merges_per_chunk: usize) -> usize {
-        let n_chunks = self.reader.source.starts().len() - 1;
-        self.work.additions + n_chunks * merges_per_chunk
+        self.work.additions[0] + self.n_chunks() * merges_per_chunk
+    }
+
+    fn n_chunks(&self) -> usize {
+        self.reader.source.starts().len() - 1
     }
 
     /// The same for the known map.
@@ -475,7 +480,10 @@ impl Work {
     fn add(&mut self, chunk: &Prepared<'_>, operand: Operand<'_>, precision: Precision, total: &mut [f64]) {
         let n = chunk.n_rows();
         let n_chunks = chunk.n_chunks(n).min(1 << (n / ROWS_PER_TASK).max(1).ilog2());
-        self.additions = self.additions.max(chunk.additions(n_chunks));
+        for (most, additions) in self.additions.iter_mut().zip(chunk.additions(n_chunks)) {
+            *most = additions.max(*most);
+        }
+        let n_chunks = if operand.rounded.is_empty() { n_chunks } else { CHUNKS_IN_SINGLE * n_chunks };
         chunk.sum(Rows::All, operand, precision, n_chunks, &mut self.scratch, &mut self.part);
         total.iter_mut().zip(&self.part).for_each(|(total, part)| *total += part);
         self.t_sum.iter_mut().zip(&self.scratch.t_sum).for_each(|(sum, t)| *sum += t);

@@ -3,7 +3,7 @@
 use super::{Columns, GatheredStatistics, MOST_MERGES, Prepared, Streamed};
 use crate::columns::RowMap;
 use crate::operator::forming::form::{ChunkByChunk, additions, mirror, scale_both_sides};
-use crate::operator::in_memory::single_rounding;
+use crate::operator::in_memory::{single_rounding, single_rounding_of_compressed};
 use crate::operator::products::sum::unscale;
 use crate::operator::{
     Capabilities, CovarianceOperator, ExplicitCovariance, FirstPass, OperatorState, Precision,
@@ -25,16 +25,22 @@ impl Streamed<'_> {
         *c = Block::zeros(d, d);
         let mut sums = ChunkByChunk::default();
         self.full_pass(statistics, |rows, weights, work| {
-            work.additions = work.additions.max(additions(rows.n_rows(), 1) + 6);
+            work.additions[0] = work.additions[0].max(additions(rows.n_rows(), 1) + 6);
             sums.add(&Prepared { matrix: rows, map: about, vanishing: &[], weights, cancel: &cancel }, c);
         })
     }
 
-    /// How far images in single precision are off, where there are such products and the columns are known.
+    /// How far images in single precision are off, where there are such products and the columns are known. Compressed rows count the additions of the
+    /// passes so far.
     fn rounding_in_single(&self) -> Option<RoundingBound> {
         let (map, _) = self.columns().filter(|_| self.single)?;
-        single_rounding(map, self.n_rows(), self.dim())
-            .map(|bound| RoundingBound::new(bound + map.blur() + self.moved))
+        let n = self.n_rows();
+        let bound = if self.reader.source.is_sparse() {
+            single_rounding_of_compressed(map, n, self.work.additions[1] + self.n_chunks())
+        } else {
+            single_rounding(map, n, self.dim())
+        };
+        bound.map(|bound| RoundingBound::new(bound + map.blur() + self.moved))
     }
 }
 
@@ -56,21 +62,20 @@ impl CovarianceOperator for Streamed<'_> {
             reshape(out, self.dim(), 0);
             return Ok(RoundingBound::default());
         }
-        let (map, rounding) = match rows {
+        let (rounding, map) = match rows {
             Rows::All => {
                 let map = self.known_map()?;
                 let wanted = self.precision.resolve(precision) == Precision::Single;
-                let single = self.rounding_in_single().filter(|_| wanted);
-                let precision = if single.is_some() { Precision::Single } else { Precision::Double };
+                let single = wanted && self.rounding_in_single().is_some();
+                let precision = if single { Precision::Single } else { Precision::Double };
                 self.sum_all(&map, v, precision, None, out)?;
-                let rounding = single.unwrap_or_else(|| self.known_rounding(&map, 1));
-                (map, rounding)
+                let in_single = self.rounding_in_single().filter(|_| single);
+                (in_single.unwrap_or_else(|| self.known_rounding(&map, 1)), map)
             }
             Rows::Batch(batch) => {
                 let map = self.best_map()?;
                 self.sum_batch(&map, batch, v, out)?;
-                let rounding = self.known_rounding(&map, 1);
-                (map, rounding)
+                (self.known_rounding(&map, 1), map)
             }
         };
         unscale(&map, v.p(), out.values_mut());
