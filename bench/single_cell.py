@@ -66,7 +66,7 @@ def generate(path: Path, n: int, d: int, entries: int, seed: int) -> None:
     with h5py.File(path, "w") as file:
         X = file.create_group("X")
         X.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": np.array([n, d])})
-        # The chunks that h5py would choose for the whole array.
+        # Chunks of a fixed length, so that every size of the file is unpacked in the same pieces.
         store = {"maxshape": (None,), "chunks": (1 << 15,), "compression": "gzip"}
         data = X.create_dataset("data", (0,), "f4", **store)
         indices = X.create_dataset("indices", (0,), "i4", **store)

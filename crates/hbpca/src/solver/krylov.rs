@@ -27,8 +27,7 @@
 //! fewer than k vectors.
 //! Line 1: beside vectors that are given there are p random ones, and these get as many looks as they would need alone: what was given may lack the
 //! leading vectors.
-//! Line 9a: what single precision leaves is rounding, which points to where C is small; one product takes nearly all of it away. Lanczos steps would
-//! multiply all vectors.
+//! Line 9a: single precision leaves some pairs just above the tolerance; Lanczos steps would multiply all vectors for them.
 //! Line 11: a repeated eigenvalue shows at most p of its copies. Where p of the values found agree, within the tolerance, there may be more: the
 //! random directions get as many looks as the first ones had. The same where the trace contradicts.
 //! Choose it as the best method without sampling. Cost of a step: 1 pass; 2 with G, and one more for AᵀV.
