@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Licences, bans and sources of all dependencies and of the fuzzers', as deny.toml has them; known faults of them where the database can be reached
+# Licences, bans and sources of all dependencies, as deny.toml has them; known faults of them where the database can be reached
 set -euo pipefail
 cd "$(dirname "$0")/.."
 command -v cargo-deny >/dev/null || {
@@ -7,10 +7,8 @@ command -v cargo-deny >/dev/null || {
     exit 77
 }
 cargo deny --offline check bans licenses sources
-cargo deny --offline --manifest-path fuzz/Cargo.toml check bans licenses sources
 if timeout 120 cargo deny fetch db >/dev/null 2>&1; then
     cargo deny check advisories
-    cargo deny --manifest-path fuzz/Cargo.toml check advisories
 else
     echo "advisories were not checked: their database cannot be reached"
 fi
