@@ -403,6 +403,7 @@ fn may_be_gone(name: &str) -> bool {
         "driver.best.parts.theta",
         "solver.locked.groups",
         "solver.given",
+        "solver.polished",
         "solver.searching",
         "solver.basis.anew.error",
         "driver.best.null",
