@@ -3,9 +3,10 @@
 
     python3 bench/genotypes.py [--samples 10000] [--variants 100000] [-k 10] [--seed 0] [--folder DIR] [--repeat 3] [--exact]
 
-Generates a .bed file once: populations of a Balding-Nichols model (F = 0.01) in Hardy-Weinberg equilibrium, no missing genotypes. The
-reference is hbpca at --tol 1e-10, whose certificate bounds its angle. All times are of whole programs, the smallest of the rounds, which
-alternate. `--exact` runs plink2 --pca, which forms the relationship matrix, once. Needs NumPy and plink2 (on Debian: apt install plink2).
+Generates a .bed file once: populations of a Balding-Nichols model (F = 0.01) in Hardy-Weinberg equilibrium, no missing
+genotypes. The reference is hbpca at --tol 1e-10, whose certificate bounds its angle. All times are of whole programs, the
+smallest of the rounds, which alternate. `--exact` runs plink2 --pca, which forms the relationship matrix, once. Needs NumPy
+and plink2 (on Debian: apt install plink2).
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ def generate(prefix: Path, n: int, d: int, seed: int) -> None:
             quads = codes.reshape(count, -1, 4)
             bed.write((quads[..., 0] | quads[..., 1] << 2 | quads[..., 2] << 4 | quads[..., 3] << 6).tobytes())
     with prefix.with_suffix(".bim").open("w") as bim:
-        bim.writelines(f"{1 + j % 22}\trs{j}\t0\t{1 + j // 22}\tA\tG\n" for j in sorted(range(d), key=lambda j: (j % 22, j // 22)))
+        bim.writelines(
+            f"{1 + j % 22}\trs{j}\t0\t{1 + j // 22}\tA\tG\n" for j in sorted(range(d), key=lambda j: (j % 22, j // 22))
+        )
     prefix.with_suffix(".fam").write_text("".join(f"0\ts{i}\t0\t0\t0\t-9\n" for i in range(n)))
     wanted.write_text(facts)
 
@@ -94,8 +97,8 @@ def main() -> None:
     generate(prefix, options.samples, options.variants, options.seed)
     bed = prefix.with_suffix(".bed")
     print(
-        f"{options.samples:,} samples × {options.variants:,} variants, {N_POPULATIONS} populations, F = {F}, seed {options.seed}, "
-        f"{human(bed.stat().st_size)}; k = {options.k}"
+        f"{options.samples:,} samples × {options.variants:,} variants, {N_POPULATIONS} populations, "
+        f"F = {F}, seed {options.seed}, {human(bed.stat().st_size)}; k = {options.k}"
     )
     with tempfile.TemporaryDirectory() as folder:
         model, vectors = Path(folder) / "m.safetensors", Path(folder) / "m.eigenvec"

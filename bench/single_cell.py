@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Fit counts of single cells in a compressed .h5ad file: hbpca --memory against scanpy's pp.pca.
 
-    python3 bench/single_cell.py [--cells 200000] [--genes 20000] [--entries 2000] [-k 50] [--memory 2G] [--folder DIR] [--runs NAMES]
+    python3 bench/single_cell.py [--cells 200000] [--genes 20000] [--entries 2000] [-k 50] [--memory 2G] [--folder DIR]
+                                 [--runs NAMES]
 
 Generates the file once (its seed is printed): each cell draws its counts from one of 60 mixtures of gene programs. X is
 log1p of counts brought to 10,000 a cell, f32, compressed rows, gzip, as anndata writes it. `highly_variable` marks 2,000 genes.
@@ -149,7 +150,10 @@ def main() -> None:
             f"{options.cells:,} × {options.genes:,}, {file['X/data'].shape[0]:,} entries, seed {options.seed}, "
             f"{human(path.stat().st_size)} with gzip; k = {options.k}"
         )
-    print(f"{'genes':<8}{'program':<26}{'seconds':>9}{'of them reading':>17}{'passes':>8}{'peak':>11}{'sine to hbpca':>15}", flush=True)
+    print(
+        f"{'genes':<8}{'program':<26}{'seconds':>9}{'of them reading':>17}{'passes':>8}{'peak':>11}{'sine to hbpca':>15}",
+        flush=True,
+    )
     peers = {
         "arpack": {"svd_solver": "arpack"},
         "covariance_eigh": {"svd_solver": "covariance_eigh"},
