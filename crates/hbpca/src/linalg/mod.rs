@@ -11,7 +11,9 @@ mod tridiagonal;
 
 pub(crate) use basis_storage::BasisStorage;
 pub(crate) use block_qr::BlockQr;
-pub(crate) use orthonormal::{orthonormal_complement, random_complement, svqb_transform};
+pub(crate) use orthonormal::{
+    orthonormal_complement, orthonormal_complement_of, random_complement, svqb_transform,
+};
 pub(crate) use tall_basis::TallBasis;
 pub(crate) use tridiagonal::Reduced;
 

@@ -2,7 +2,7 @@
 
 use faer::Mat;
 
-use super::{TallBasis, gram, product, rotate_block, small_eigen};
+use super::{TallBasis, add_product, gram, product, rotate_block, small_eigen};
 use crate::matrix::random_filling;
 use crate::{Block, Error};
 
@@ -15,8 +15,27 @@ pub(super) const ROUNDS: usize = 8;
 /// Each round projects, and brings columns to length 1 and makes them orthogonal by [`Svqb`]: directions a billion times weaker than others survive.
 /// What a round leaves of an overlap is rounding times the factor by which it stretch what was left of a column; rounds go
 /// on while that is not small, and project only where the overlap with Q is concerned. One or two nearly always do.
-pub(crate) fn orthonormal_complement(mut w: Block, q: &TallBasis<f64>) -> Result<Block, Error> {
-    let room = w.d().saturating_sub(q.len());
+pub(crate) fn orthonormal_complement(w: Block, q: &TallBasis<f64>) -> Result<Block, Error> {
+    orthonormalize_projected(w, q.len(), |w| drop(q.project_out(w)))
+}
+
+/// The same where Q, of `q_len` vectors, lies in several blocks.
+pub(crate) fn orthonormal_complement_of(w: Block, q: &[&Block]) -> Result<Block, Error> {
+    let q_len = q.iter().map(|q| q.p()).sum();
+    orthonormalize_projected(w, q_len, |w| {
+        for q in q {
+            add_product(w, q, gram(q, w).as_ref(), -1.0);
+        }
+    })
+}
+
+/// The same for any way to project W on the complement of `q_len` vectors.
+fn orthonormalize_projected(
+    mut w: Block,
+    q_len: usize,
+    project_out: impl Fn(&mut Block),
+) -> Result<Block, Error> {
+    let room = w.d().saturating_sub(q_len);
     let mut lengths = column_norms(&w);
     if let Some(unit) = extreme_unit(&w, &lengths) {
         w.values_mut().iter_mut().for_each(|x| *x /= unit);
@@ -25,7 +44,7 @@ pub(crate) fn orthonormal_complement(mut w: Block, q: &TallBasis<f64>) -> Result
     let mut project = true;
     for round in 0..ROUNDS {
         if project {
-            q.project_out(&mut w);
+            project_out(&mut w);
         }
         // Rotated columns descend in weight: where there is no room for all, the last ones go.
         let most = if round == 0 { w.p() } else { room };

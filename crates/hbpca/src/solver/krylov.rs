@@ -13,7 +13,7 @@
 //! 8          V ← the best Ritz vectors;  of G: V ← AᵀV    back to C and to double precision
 //! 9          Q ← the Ritz vectors within V, from CV       one full pass; CQ is fresh
 //! 10         X ← orth(CQ − Q(QᵀCQ))                       only to go on
-//!        after line 9, while few pairs miss tol, and by little:
+//!        after line 9, while pairs miss tol and this brings them closer:
 //! 9a         Q ← the Ritz vectors within [Q, orth(CQₒ − QₒΘₒ)]     one pass, with those pairs' residuals; CQ is fresh
 //! 11     if tol is met and p Ritz values agree: p ← k + 1, fill X up at random, on for as many steps again
 //! 12     if Q is full: Q ← its best Ritz vectors          thick restart; the converged ones are locked by staying in
@@ -27,7 +27,7 @@
 //! fewer than k vectors.
 //! Line 1: beside vectors that are given there are p random ones, and these get as many looks as they would need alone: what was given may lack the
 //! leading vectors.
-//! Line 9a: single precision leaves some pairs just above the tolerance; Lanczos steps would multiply all vectors for them.
+//! Line 9a: single precision leaves some pairs above the tolerance; Lanczos steps would multiply all vectors for them.
 //! Line 11: a repeated eigenvalue shows at most p of its copies. Where p of the values found agree, within the tolerance, there may be more: the
 //! random directions get as many looks as the first ones had. The same where the trace contradicts.
 //! Choose it as the best method without sampling. Cost of a step: 1 pass; 2 with G, and one more for AᵀV.
@@ -46,14 +46,18 @@ use crate::{Archive, Block, CancelToken, Error};
 const SINGLE_FLOOR: f64 = 8.0 * f32::EPSILON as f64;
 /// Residuals below this, relative to each θᵢ, are not sought in single precision. The image of a Ritz vector rounds in proportion to its own length.
 const SINGLE_GOAL: f64 = 2.0 * f32::EPSILON as f64;
+/// What a look brings residuals down to that falls.
+const FALLS: f64 = 0.8;
 /// The share of a tolerance that is sought before fresh images tell.
 const SHARE_OF_TOL: f64 = 0.5;
-/// Residuals of fresh images up to so many tolerances are polished (line 9a).
+/// Tolerances up to which a block of further vectors is enough for what single precision leaves.
 const NEAR_TOL: f64 = 32.0;
 /// What a round of polishing must bring residuals down to, for another to follow.
-const POLISH_GAIN: f64 = 0.7;
-/// Looks in single precision after which residuals that do not fall by half are its rounding.
-const STALLED: u64 = 2;
+const POLISH_GAIN: f64 = 0.9;
+/// Blocks of further vectors that stay beside the wanted ones while they are polished: all of them are rotated in every round.
+const POLISH_BLOCKS: usize = 8;
+/// Looks in single precision after which residuals that do not [fall](FALLS) are its rounding.
+const STALLED: u64 = 3;
 /// The same for vectors of G, which cost a small part of what those of C cost in double precision. A Ritz value that comes in late looks like a
 /// stall, too.
 const STALLED_OF_ROWS: u64 = 6;
@@ -84,7 +88,7 @@ pub struct Krylov {
     search_ends: u64,
     /// Residuals that are enough, relative to each θᵢ: what is closer than that counts as copies.
     tol: f64,
-    /// The smallest relative residual in single precision so far, and looks since it fell by half.
+    /// The smallest relative residual in single precision so far, and looks since it fell.
     best_in_single: f64,
     stalled: u64,
     /// The largest residual, relative to its tolerance, that was polished last.
@@ -217,7 +221,7 @@ impl Krylov {
     fn see_single(&mut self) {
         if self.single {
             let now = self.relative_residual();
-            self.stalled = if now > 0.5 * self.best_in_single { self.stalled + 1 } else { 0 };
+            self.stalled = if now > FALLS * self.best_in_single { self.stalled + 1 } else { 0 };
             self.best_in_single = self.best_in_single.min(now);
         }
     }
@@ -254,9 +258,7 @@ impl Krylov {
             self.basis.residuals(self.k).into_iter().zip(&self.basis.theta).map(excess).collect();
         let most = largest(excess.iter().copied());
         let open: Vec<usize> = (0..excess.len()).filter(|i| excess[*i] > SHARE_OF_TOL).collect();
-        // Rounding, or the last few of all: otherwise Lanczos steps with whole blocks take fewer passes.
-        let gains = most <= NEAR_TOL || open.len() <= self.sizes.block;
-        let open = if gains && most <= POLISH_GAIN * self.polished { open } else { Vec::new() };
+        let open = if most <= POLISH_GAIN * self.polished { open } else { Vec::new() };
         (open, most)
     }
 
@@ -401,7 +403,7 @@ impl Krylov {
         excess: f64,
     ) -> Result<(), Error> {
         (self.fresh, self.polished) = (true, excess);
-        let most = self.sizes.memory.max(self.k);
+        let most = self.k + (POLISH_BLOCKS * self.sizes.block).max(2 * open.len());
         self.basis.polish(open, [self.k, most], |x, z| operator.apply(x, z))
     }
 

@@ -312,7 +312,7 @@ impl Lanczos {
         apply: impl FnOnce(&Block, &mut Block) -> Result<RoundingBound, Error>,
     ) -> Result<(), Error> {
         let Some(pairs) = &self.recomputed else { return Ok(()) };
-        let x = pairs.directions(&self.theta, open, &self.outside)?;
+        let x = pairs.directions(&self.theta, open, &self.outside.to_block())?;
         let (mut z, p) = (Block::zeros(x.d(), x.p()), x.p());
         let rounding = apply(&x, &mut z)?;
         let Some(pairs) = self.recomputed.take() else { return Ok(()) };

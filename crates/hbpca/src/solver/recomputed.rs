@@ -6,10 +6,16 @@
 //! ```
 
 use faer::Mat;
+use rayon::prelude::*;
 
-use crate::linalg::{TallBasis, beside, gram, orthonormal_complement, product, residual_norms, small_eigen};
+use crate::linalg::{
+    add_product, beside, gram, orthonormal_complement_of, product, residual_norms, rotate_block, small_eigen,
+};
 use crate::rounding::{RoundingBound, rounding_of_sum};
 use crate::{Archive, Block, Error};
+
+/// Coordinates that a thread takes at a time.
+const CHUNK: usize = 2048;
 
 /// Ritz vectors with images that were computed anew: those that are wanted, and the next ones.
 #[derive(Clone, Debug)]
@@ -39,26 +45,16 @@ impl Recomputed {
     }
 
     /// Where the residuals of the `open` pairs point: orthonormal, and orthogonal to all vectors here and to those `outside`.
-    pub(super) fn directions(
-        &self,
-        theta: &[f64],
-        open: &[usize],
-        outside: &TallBasis<f64>,
-    ) -> Result<Block, Error> {
+    pub(super) fn directions(&self, theta: &[f64], open: &[usize], outside: &Block) -> Result<Block, Error> {
         let [w, image] = &self.wanted;
         let (d, p) = (w.d(), w.p().max(1));
         let mut residuals = Block::zeros(d, open.len());
-        let rows = w.values().chunks_exact(p).zip(image.values().chunks_exact(p));
-        for (r, (w, z)) in residuals.values_mut().chunks_exact_mut(open.len().max(1)).zip(rows) {
+        let rows = w.values().par_chunks_exact(p).zip(image.values().par_chunks_exact(p));
+        let each = residuals.values_mut().par_chunks_exact_mut(open.len().max(1)).zip(rows);
+        each.with_min_len(CHUNK).for_each(|(r, (w, z))| {
             r.iter_mut().zip(open).for_each(|(r, &i)| *r = z[i] - theta[i] * w[i]);
-        }
-        let mut known = TallBasis::with_room(d, self.len() + outside.len());
-        known.append(w);
-        known.append(&self.others[0]);
-        if outside.len() > 0 {
-            known.append(&outside.to_block());
-        }
-        orthonormal_complement(residuals, &known)
+        });
+        orthonormal_complement_of(residuals, &[w, &self.others[0], outside])
     }
 
     /// The `most` best Ritz pairs within [Q, X], of which the first k are wanted; Z = CX. The images of the others here may be off by `of_others`.
@@ -77,26 +73,42 @@ impl Recomputed {
             _ => rounding.of_image(),
         };
         let errors: Vec<f64> = (0..a + p).map(error).collect();
-        let [q, images] = self.together();
+        let Self { wanted: [mut w, mut image], others: [other_w, other_image], .. } = self;
         // QᵀCQ = Θ: they are Ritz vectors.
-        let (coupling, corner) = (gram(&x, &images), gram(&x, &z));
+        let couplings = [gram(&x, &image), gram(&x, &other_image)];
+        let coupling = |i: usize, j: usize| match j.checked_sub(wanted) {
+            None => couplings[0][(i, j)],
+            Some(j) => couplings[1][(i, j)],
+        };
+        let corner = gram(&x, &z);
         let h = Mat::from_fn(a + p, a + p, |i, j| match (i < a, j < a) {
             (true, true) => f64::from(u8::from(i == j)) * theta[i],
-            (true, false) => coupling[(j - a, i)],
-            (false, true) => coupling[(i - a, j)],
+            (true, false) => coupling(j - a, i),
+            (false, true) => coupling(i - a, j),
             (false, false) => 0.5 * (corner[(i - a, j - a)] + corner[(j - a, i - a)]),
         });
         let (mut theta, s) = small_eigen(&h)?;
         let count = most.clamp(k, k.max(a + p)).min(a + p);
         theta.truncate(count);
-        let s = s.as_ref().subcols(0, count);
-        let mut w = product(&beside(&q, &x), s);
-        let mut image = product(&beside(&images, &z), s);
-        let residuals = residual_norms(&w, &image, &theta);
+        // Those that are wanted are rotated where they are: memory that is new costs more than the products.
+        let rotate = |w: &mut Block, others: &Block, x: &Block| {
+            let part = |from: usize, rows: usize, column: usize, columns: usize| {
+                s.as_ref().submatrix(from, column, rows, columns)
+            };
+            let mut new_others = product(w, part(0, wanted, k, count - k));
+            add_product(&mut new_others, others, part(wanted, a - wanted, k, count - k), 1.0);
+            add_product(&mut new_others, x, part(a, p, k, count - k), 1.0);
+            rotate_block(w, part(0, wanted, 0, k));
+            add_product(w, others, part(wanted, a - wanted, 0, k), 1.0);
+            add_product(w, x, part(a, p, 0, k), 1.0);
+            new_others
+        };
+        let others = [rotate(&mut w, &other_w, &x), rotate(&mut image, &other_image, &z)];
+        let mut residuals = residual_norms(&w, &image, &theta[..k]);
+        residuals.extend(residual_norms(&others[0], &others[1], &theta[k..]));
         let combining = rounding_of_sum(a + p) * theta.first().copied().unwrap_or(0.0);
         let of_column = |c: usize| (0..a + p).map(|i| s[(i, c)].abs() * (errors[i] + combining)).sum::<f64>();
         let error = (0..k.min(count)).map(of_column).fold(0.0, f64::max);
-        let others = [w.split_off(k), image.split_off(k)];
         super::sort_descending(&mut w, &mut image);
         Ok(Widened { pairs: Self { wanted: [w, image], others, error }, theta, residuals })
     }
@@ -117,7 +129,7 @@ impl Recomputed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::{random_complement, rotate_block};
+    use crate::linalg::{TallBasis, orthonormal_complement, random_complement, rotate_block};
 
     const D: usize = 40;
     const K: usize = 3;
@@ -149,7 +161,7 @@ mod tests {
         let (pairs, theta) = ritz_pairs();
         let [q, _] = pairs.clone().together();
         let outside = random_complement(&TallBasis::of(&q), 2, 3).unwrap();
-        let x = pairs.directions(&theta, &[0, 2], &TallBasis::of(&outside)).unwrap();
+        let x = pairs.directions(&theta, &[0, 2], &outside).unwrap();
         assert_eq!(x.p(), 2);
         let rounding = 16.0 * D as f64 * f64::EPSILON;
         assert!(gram(&x, &q).norm_max() <= rounding);
@@ -161,7 +173,7 @@ mod tests {
     fn widened_pairs_are_the_ritz_pairs_of_the_wider_space() {
         let (pairs, theta) = ritz_pairs();
         let before = residual_norms(&pairs.wanted[0], &pairs.wanted[1], &theta);
-        let x = pairs.directions(&theta, &[0, 1, 2], &TallBasis::with_room(D, 0)).unwrap();
+        let x = pairs.directions(&theta, &[0, 1, 2], &Block::zeros(D, 0)).unwrap();
         let z = image(&x);
         let [q, _] = pairs.clone().together();
         let all = beside(&q, &x);

@@ -3,6 +3,7 @@
 //! What is done once a product (V′ = D⁻¹V before, D⁻¹ after) and what is done once a chunk of the rows are separate
 //! steps, so that a matrix that comes in many chunks pays for the former only once.
 
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
@@ -15,6 +16,9 @@ use crate::{Block, CancelToken, ordered};
 
 /// Numbers that a thread takes at a time where all of a block are rounded, added or scaled.
 const CHUNK: usize = 1 << 14;
+/// Vectors that compressed rows are multiplied with at a time: those of a coordinate fill whole cache lines, and what is read and written at random stays
+/// small.
+const PANEL: usize = 16;
 /// Numbers of a sum that a worker may park: 1 MB.
 const MOST_PARKED: usize = 1 << 17;
 
@@ -64,6 +68,8 @@ pub(in crate::operator) struct Scratch {
     /// One a worker.
     workers: Vec<Worker>,
     packed: Packed,
+    /// Some of many vectors, and their sum.
+    panel: Packed,
 }
 
 /// V′ and the sum in the order that kernels of dense rows take: changed into and back once a sum, not once a chunk.
@@ -127,6 +133,21 @@ fn divide<T: Real>(map: &RowMap, v: &[f64], p: usize, into: &mut [T]) {
             let scale = map.scale().map_or(1.0, |scale| scale[j]);
             into.iter_mut().zip(v).for_each(|(into, v)| *into = T::from_f64(v / scale));
         }
+    });
+}
+
+/// `panel` ← some columns of `all`, which has p.
+fn take_columns<T: Copy + Default + Send + Sync>(
+    all: &[T],
+    p: usize,
+    columns: &Range<usize>,
+    panel: &mut Vec<T>,
+) {
+    let (width, size) = (columns.len(), (CHUNK / p).max(1));
+    panel.resize(all.len() / p * width, T::default());
+    panel.par_chunks_mut(size * width).zip(all.par_chunks(size * p)).for_each(|(panel, all)| {
+        let each = panel.chunks_exact_mut(width).zip(all.chunks_exact(p));
+        each.for_each(|(panel, all)| panel.copy_from_slice(&all[columns.clone()]));
     });
 }
 
@@ -207,10 +228,13 @@ impl Prepared<'_> {
         scratch: &mut Scratch,
         out: &mut [f64],
     ) {
-        if self.matrix.is_sparse() || operand.p == 0 {
+        let (d, p) = (self.dim(), operand.p);
+        if self.matrix.is_sparse() && p > PANEL {
+            return self.sum_in_panels(rows, operand, n_chunks, scratch, out);
+        }
+        if self.matrix.is_sparse() || p == 0 {
             return self.sum_in_chunks(rows, operand, n_chunks, scratch, out);
         }
-        let (d, p) = (self.dim(), operand.p);
         let mut packed = std::mem::take(&mut scratch.packed);
         let Packed { v, single_v, sum } = &mut packed;
         let single = precision == Precision::Single && matches!(self.matrix, Matrix::DenseF32(_));
@@ -225,6 +249,39 @@ impl Prepared<'_> {
         self.sum_in_chunks(rows, operand, n_chunks, scratch, sum);
         packing.unpack(sum, out);
         scratch.packed = packed;
+    }
+
+    /// The same for compressed rows and many vectors, some of them at a time.
+    fn sum_in_panels(
+        &self,
+        rows: Rows<'_>,
+        operand: Operand<'_>,
+        n_chunks: usize,
+        scratch: &mut Scratch,
+        out: &mut [f64],
+    ) {
+        let (d, p) = (self.dim(), operand.p);
+        let mut panel = std::mem::take(&mut scratch.panel);
+        let Packed { v, single_v, sum } = &mut panel;
+        let mut t_sum = Vec::with_capacity(p);
+        for from in (0..p).step_by(PANEL) {
+            let columns = from..p.min(from + PANEL);
+            let width = columns.len();
+            take_columns(operand.v, p, &columns, v);
+            take_columns(operand.rounded, p, &columns, single_v);
+            sum.resize(d * width, 0.0);
+            let c = operand.c.map(|c| &c[columns.clone()]);
+            let part = Operand { v, rounded: single_v, p: width, c, ..operand };
+            self.sum_in_chunks(rows, part, n_chunks, scratch, sum);
+            t_sum.extend_from_slice(&scratch.t_sum);
+            let size = (CHUNK / p).max(1);
+            let chunks = out.par_chunks_mut(size * p).zip(sum.par_chunks(size * width));
+            chunks.for_each(|(out, sum)| {
+                let each = out.chunks_exact_mut(p).zip(sum.chunks_exact(width));
+                each.for_each(|(out, sum)| out[columns.clone()].copy_from_slice(sum));
+            });
+        }
+        (scratch.panel, scratch.t_sum) = (panel, t_sum);
     }
 
     /// The same in the order of the kernels, in which operand and `out` are.
