@@ -231,10 +231,7 @@ impl Data<'_> {
     ) -> Outcome<Option<Fit>> {
         match self {
             Self::InMemory { matrix, weights } => {
-                // The rows are there already, or mapped: the machine's memory is for what comes besides.
-                let beside = |all: u64| all.saturating_add(matrix.bytes_per_pass() as u64);
-                let memory = hbpca_io::machine_memory().map(beside);
-                let config = FitConfig { memory, ..config.clone() };
+                let config = within_machine(config, matrix);
                 Ok(Some(config.run().weights(weights).observers(observers).cancelled_by(cancel).fit(matrix)?))
             }
             Self::OnDisk { rows, weights, memory } => {
@@ -259,6 +256,7 @@ impl Data<'_> {
                 Ok(Some(run.fit_streamed(rows, memory)?))
             }
             Self::OnRanks { matrix, weights, ranks } => {
+                let config = within_machine(config, matrix);
                 let run = config.run().weights(weights).observers(observers).cancelled_by(cancel);
                 Ok(run.fit_on_ranks(Ok(RankRows::Memory(matrix)), ranks)?)
             }
@@ -268,6 +266,12 @@ impl Data<'_> {
             }
         }
     }
+}
+
+/// The same within the machine's memory. The rows are there already, or mapped: it is for what comes besides.
+fn within_machine(config: &FitConfig, matrix: &Matrix<'_>) -> FitConfig {
+    let beside = |all: u64| all.saturating_add(matrix.bytes_per_pass() as u64);
+    FitConfig { memory: hbpca_io::machine_memory().map(beside), ..config.clone() }
 }
 
 /// A limit that is too small, as it was given: what Python holds comes on top of what the core needs.

@@ -133,3 +133,10 @@ def test_none_takes_all_components_of_all_rows():
     X = np.random.default_rng(3).normal(size=(8, 6))
     pcas = on_ranks(2, lambda comm: PCA(comm=comm).fit(X[comm.Get_rank() * 4 : comm.Get_rank() * 4 + 4]))
     assert [pca.n_components_ for pca in pcas] == [6, 6]
+
+
+def test_columns_beyond_any_memory_are_a_memory_error():
+    X = sp.csr_matrix((np.ones(3), np.array([0, 5, 2**31 - 2]), np.array([0, 2, 3])), shape=(2, 2**31 - 1))
+    first, second = on_ranks(2, lambda comm: PCA(1, comm=comm).fit(X))
+    assert isinstance(first, MemoryError) and "not enough memory" in str(first), first
+    assert "rank 0: not enough memory" in str(second), second

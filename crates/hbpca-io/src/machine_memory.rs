@@ -17,7 +17,13 @@ fn memory_below(root: &Path) -> Option<u64> {
     let groups = text("proc/self/cgroup");
     let limits = groups.lines().filter_map(limit_files).flatten();
     let least = limits.filter_map(|file| limit(&fs::read_to_string(root.join(file)).ok()?)).min();
-    machine.into_iter().chain(least).min()
+    machine.into_iter().chain(least).chain(address_space(&text("proc/self/limits"))).min()
+}
+
+/// `Max address space  1000  2000  bytes`, the soft limit first: what `ulimit -v` sets.
+fn address_space(limits: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 /// `MemTotal:  123 kB`.
@@ -75,6 +81,15 @@ mod tests {
             ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
         ];
         assert_eq!(machine(&enormous), Some(1_024_000));
+    }
+
+    #[test]
+    fn a_limit_of_the_address_space_counts() {
+        let limits = |soft: &str| {
+            format!("Limit  Soft Limit  Hard Limit  Units\nMax address space  {soft}  unlimited  bytes\n")
+        };
+        assert_eq!(machine(&[MEMINFO, ("proc/self/limits", &limits("9000"))]), Some(9000));
+        assert_eq!(machine(&[MEMINFO, ("proc/self/limits", &limits("unlimited"))]), Some(1_024_000));
     }
 
     #[test]

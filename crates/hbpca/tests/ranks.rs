@@ -223,6 +223,27 @@ fn what_a_rank_could_not_read_ends_all_of_them() {
 }
 
 #[test]
+fn a_rank_whose_rows_and_vectors_do_not_fit_refuses_before_it_begins() {
+    let wide = |entries: usize| -> Matrix<'static> {
+        let columns = (0..entries).map(|i| i as u32).collect::<Vec<_>>();
+        Csr::new(1 << 28, vec![0, entries], columns, vec![1.0_f32; entries]).unwrap().into()
+    };
+    let wide_parts = [wide(3), wide(2)];
+    for memory in [1 << 30, 60 << 30] {
+        let config = FitConfig { memory: Some(memory), k: 2, ..config(SolverKind::Krylov) };
+        let said = errors(fit_parts(&config, &wide_parts, Storage::Memory));
+        assert!(
+            said[0].starts_with("not enough memory: 1 rows × 268435456 columns of this rank"),
+            "{said:?}"
+        );
+        assert!(said[1].starts_with("rank 0: not enough memory"), "{said:?}");
+    }
+    let small = FitConfig { memory: Some(1 << 20), ..config(SolverKind::Krylov) };
+    let all = dense_problem(60, 5);
+    assert!(fit_parts(&small, &parts(&all, 3), Storage::Memory).iter().all(Result::is_ok));
+}
+
+#[test]
 fn nan_and_chunks_that_are_gone_end_all_ranks_with_that_ranks_message() {
     let matrix = dense_problem(300, 5);
     let mut cut = parts(&matrix, 3);

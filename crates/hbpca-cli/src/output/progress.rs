@@ -101,6 +101,9 @@ impl RowChunks for Metered {
     fn bytes(&self) -> u64 {
         self.rows.bytes()
     }
+    fn cut(&mut self, bytes: u64) -> Result<(), Error> {
+        self.rows.cut(bytes)
+    }
     fn starts(&self) -> &[usize] {
         self.rows.starts()
     }

@@ -36,6 +36,27 @@ impl FitConfig {
         Err(Error::Memory { what, needed, limit, advice: advice.to_owned() })
     }
 
+    /// The same for the rows in memory of one of several ranks. Rank 0 holds the solver; the others multiply a block at a time.
+    pub(crate) fn check_memory_of_rank(&self, shards: &[&Matrix<'_>], leads: bool) -> Result<(), Error> {
+        let (Some(limit), Some(first)) = (self.memory, shards.first()) else { return Ok(()) };
+        let rows: u64 = shards.iter().map(|shard| Facts::of_matrix(shard).bytes).sum();
+        let facts = Facts::of_matrix(first);
+        let beside = if leads {
+            self.bytes_beside(first, &facts)
+        } else {
+            let block = KrylovSizes::suiting(self.k).block as u64;
+            (4 * block + 9).saturating_mul(facts.vector())
+        };
+        let needed = rows.saturating_add(beside);
+        if needed <= limit {
+            return Ok(());
+        }
+        let n: usize = shards.iter().map(|shard| shard.n_rows()).sum();
+        let what = format!("{n} rows × {} columns of this rank and its vectors", first.n_cols());
+        let advice = "ask for fewer components, leave out columns that never occur, or allow more memory";
+        Err(Error::Memory { what, needed, limit, advice: advice.to_owned() })
+    }
+
     /// The same for packed genotypes, which `krylov` is chosen for.
     pub(crate) fn check_memory_of_genotypes(&self, genotypes: &Genotypes) -> Result<(), Error> {
         let Some(limit) = self.memory else { return Ok(()) };

@@ -35,11 +35,18 @@ pub enum RankRows<'a> {
     },
 }
 
-impl RankRows<'_> {
+impl<'a> RankRows<'a> {
     fn n_rows(&self) -> usize {
         match self {
             Self::Memory(matrix) => matrix.n_rows(),
             Self::Disk { rows, .. } => rows.n_rows(),
+        }
+    }
+
+    fn in_memory(&self) -> Option<&'a Matrix<'a>> {
+        match self {
+            Self::Memory(matrix) => Some(matrix),
+            Self::Disk { .. } => None,
         }
     }
 }
@@ -107,6 +114,8 @@ impl<'a> Run<'a> {
         let shards = config.refuse_scale_of_genotypes().and(shards);
         let own = shards.and_then(|shards| {
             config.refuse_missing("rows of many ranks")?;
+            let in_memory: Vec<_> = shards.iter().filter_map(RankRows::in_memory).collect();
+            config.check_memory_of_rank(&in_memory, ranks.rank() == 0)?;
             Own::all(shards, weights)
         });
         let cleared: Vec<_> = own.iter().flatten().map(Own::cleared).collect();
