@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 use crate::errors::{Failure, Outcome};
 use crate::input::{FiniteCheck, Input};
+use crate::pool::detach;
 use crate::settings::Settings;
 
 /// λ₁, λ₂, K and m: everything the rate of one epoch depends on besides the method.
@@ -122,7 +123,7 @@ pub fn gradient_variance(
     let matrix = rows.matrix(FiniteCheck::Later)?;
     let config = settings.config()?;
     let replacement = if replacement { Replacement::With } else { Replacement::Without };
-    py.detach(|| {
+    detach(py, || {
         let map = config.preprocessing.row_map(&ColumnStatistics::new(&matrix)?);
         let measured = GradientVariance::measure(&matrix, &map, relative_tol, config.seed)?;
         Ok(measured.of_batch(batch, replacement)?)

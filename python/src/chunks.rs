@@ -11,6 +11,7 @@ use pyo3::types::PyIterator;
 
 use crate::errors::{Failure, Outcome};
 use crate::input::{FiniteCheck, Input, MemoryLimit};
+use crate::pool::detach;
 
 /// Half of what there is, as for files.
 const DEFAULT_SHARE: u64 = 2;
@@ -159,7 +160,7 @@ impl Iterated {
                 (kind, RowSurvey::of_columns(kind.d))
             });
             kind.check(i, &chunk)?;
-            py.detach(|| survey.add(&chunk))?;
+            detach(py, || survey.add(&chunk))?;
             longest = longest.max(kind.bytes(chunk.n_rows(), chunk.nnz()));
             let bytes = kind.bytes(survey.n_rows(), survey.nnz());
             if bytes.saturating_add(HELD_IN_PYTHON * longest) > memory {
@@ -185,7 +186,7 @@ impl Iterated {
         if let Some(kept) = kept
             && rows.bytes().saturating_add(beside) <= memory
         {
-            return Ok(Surveyed::InMemory(py.detach(|| joined(kept, rows.n_rows(), nnz))?));
+            return Ok(Surveyed::InMemory(detach(py, || joined(kept, rows.n_rows(), nnz))?));
         }
         Ok(Surveyed::Streamed(rows, survey, memory))
     }

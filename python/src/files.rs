@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::errors::{Failure, Outcome};
+use crate::pool::detach;
 
 /// A column by number or by name.
 #[derive(FromPyObject)]
@@ -77,7 +78,7 @@ pub fn read<'py>(
         },
         ..ReadOptions::default()
     };
-    let data = py.detach(|| hbpca_io::read(Input::path(path), &options))?;
+    let data = detach(py, || hbpca_io::read(Input::path(path), &options))?;
     let dict = PyDict::new(py);
     dict.set_item("shape", (data.matrix.n_rows(), data.matrix.n_cols()))?;
     match data.matrix {

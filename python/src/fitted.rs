@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyType};
 
 use crate::errors::{Failure, Outcome};
+use crate::pool::detach;
 use crate::scores::table;
 
 /// A fitted model. Immutable; arrays are copies.
@@ -75,7 +76,7 @@ impl Fitted {
     ) -> Outcome<Bound<'py, PyAny>> {
         let (model, name) = (&self.stored.model, path.display().to_string());
         let whitening = if whiten { Whitening::On } else { Whitening::Off };
-        let (n, scores) = py.detach(|| -> Outcome<_> {
+        let (n, scores) = detach(py, || -> Outcome<_> {
             let genotypes = BedFile::read(&path)?.for_model(model, &name)?.genotypes;
             Ok((genotypes.n_rows(), model.transform_genotypes(&genotypes, whitening)?))
         })?;
@@ -308,7 +309,7 @@ impl Fitted {
     #[pyo3(signature = (path, feature_names=None))]
     fn save(&self, py: Python<'_>, path: PathBuf, feature_names: Option<Vec<String>>) -> Outcome<()> {
         self.check_components()?;
-        py.detach(|| {
+        detach(py, || {
             let named = self.stored.clone().with_feature_names(feature_names)?;
             Ok(named.write(OutputFile::create(&path)?)?)
         })
@@ -319,7 +320,7 @@ impl Fitted {
     // Owned, because a path is what the argument is converted into.
     #[allow(clippy::needless_pass_by_value)]
     fn load(_class: &Bound<'_, PyType>, py: Python<'_>, path: PathBuf) -> Outcome<Self> {
-        py.detach(|| Ok(Self::of_model(StoredModel::read(&path)?)))
+        detach(py, || Ok(Self::of_model(StoredModel::read(&path)?)))
     }
 
     /// The content of a model file, for pickle.

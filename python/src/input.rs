@@ -15,6 +15,7 @@ use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 
 use crate::errors::{Failure, Outcome};
+use crate::pool::on_own_threads;
 
 /// Rows in NumPy's memory. Variants are told apart by their attributes.
 #[derive(FromPyObject)]
@@ -187,10 +188,10 @@ fn compressed<'a, T: hbpca::Real>(
     values: &'a [T],
     check: FiniteCheck,
 ) -> Result<Csr<'a, T>, Error> {
-    match check {
+    on_own_threads(|| match check {
         FiniteCheck::Later => Csr::deferring_finite_check(d, starts, columns, values),
         FiniteCheck::Now => Csr::new(d, starts, columns, values),
-    }
+    })
 }
 
 fn dense<T: hbpca::Real>(
@@ -200,11 +201,11 @@ fn dense<T: hbpca::Real>(
     stride: usize,
     check: FiniteCheck,
 ) -> Result<Dense<'_, T>, Error> {
-    match check {
+    on_own_threads(|| match check {
         FiniteCheck::Later if stride == d => Dense::deferring_finite_check(Cow::Borrowed(values), n, d),
         FiniteCheck::Later => Dense::strided_deferring_finite_check(values, n, d, stride),
         FiniteCheck::Now => Dense::strided(values, n, d, stride),
-    }
+    })
 }
 
 /// The array's memory.

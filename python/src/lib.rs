@@ -19,6 +19,7 @@ mod input;
 mod likelihood;
 mod moments;
 mod partitions;
+mod pool;
 mod ranks;
 mod run;
 mod scores;
@@ -54,6 +55,7 @@ mod _hbpca {
     #[pymodule_init]
     fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
         use pyo3::types::PyModuleMethods;
+        super::pool::import();
         module.add("DEFAULT_TOL", hbpca::Limits::default().tol)
     }
 }

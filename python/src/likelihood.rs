@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 use crate::errors::{Outcome, singular};
 use crate::input::{FiniteCheck, Input, contiguous};
+use crate::pool::detach;
 use crate::scores::{Maps, table};
 
 /// The arrays of a fitted estimator, as attributes of a Python object.
@@ -38,7 +39,7 @@ impl Gaussian<'_> {
 #[allow(clippy::needless_pass_by_value)]
 pub fn covariance<'py>(py: Python<'py>, gaussian: Gaussian<'py>) -> Outcome<Bound<'py, PyAny>> {
     let model = gaussian.model()?;
-    table(py, py.detach(|| model.covariance()), model.n_features(), model.n_features())
+    table(py, detach(py, || model.covariance()), model.n_features(), model.n_features())
 }
 
 /// The inverse of its covariance.
@@ -47,7 +48,7 @@ pub fn covariance<'py>(py: Python<'py>, gaussian: Gaussian<'py>) -> Outcome<Boun
 #[allow(clippy::needless_pass_by_value)]
 pub fn precision<'py>(py: Python<'py>, gaussian: Gaussian<'py>) -> Outcome<Bound<'py, PyAny>> {
     let model = gaussian.model()?;
-    table(py, py.detach(|| model.precision())?, model.n_features(), model.n_features())
+    table(py, detach(py, || model.precision())?, model.n_features(), model.n_features())
 }
 
 /// The logarithm of the density of each row; −∞, with a warning to the caller's caller, where there is none.
@@ -65,5 +66,5 @@ pub fn log_likelihoods<'py>(
         let text = std::ffi::CString::new(singular(&model.singular())).unwrap_or_default();
         PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 2)?;
     }
-    Ok(PyArray1::from_vec(py, py.detach(|| model.log_likelihoods(&matrix))?))
+    Ok(PyArray1::from_vec(py, detach(py, || model.log_likelihoods(&matrix))?))
 }

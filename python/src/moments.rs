@@ -9,6 +9,7 @@ use crate::components::{Wanted, ask};
 use crate::errors::Outcome;
 use crate::fitted::Fitted;
 use crate::input::{FiniteCheck, Input, contiguous};
+use crate::pool::detach;
 use crate::settings::Settings;
 
 /// Exact sufficient statistics of all rows seen. Immutable: adding rows makes new ones.
@@ -54,7 +55,7 @@ impl Moments {
         let weights = weights.as_ref().map(contiguous).transpose()?;
         let config = settings.config()?;
         let before = before.map(|before| before.0.clone());
-        py.detach(|| Ok(Self(config.moments(before, &matrix, weights)?)))
+        detach(py, || Ok(Self(config.moments(before, &matrix, weights)?)))
     }
 
     /// The components of all rows seen, always by the one solver that needs no rows.
@@ -63,7 +64,7 @@ impl Moments {
         let mut config = FitConfig { solver: SolverKind::Covariance, ..settings.config()? };
         let shape = (self.0.n_rows(), self.0.n_cols());
         let kept = ask(&mut config, n_components.as_ref(), settings.svd_solver(), shape)?;
-        let fit = kept.of(py.detach(|| config.fit_moments(&self.0))?);
+        let fit = kept.of(detach(py, || config.fit_moments(&self.0))?);
         Ok(Fitted::of_fit(&fit, config.limits.tol).treating(config.missing, &fit))
     }
 

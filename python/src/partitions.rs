@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 use crate::errors::Outcome;
 use crate::input::{FiniteCheck, Input, contiguous};
+use crate::pool::detach;
 
 /// The answer of one partition to a task.
 #[pyfunction]
@@ -20,7 +21,7 @@ pub fn partition_answer<'py>(
 ) -> Outcome<Bound<'py, PyArray1<f64>>> {
     let task = contiguous(&task)?;
     let matrix = rows.matrix(FiniteCheck::Later)?;
-    let answer = py.detach(|| operator::answer(task, &matrix, (index, count)))?;
+    let answer = detach(py, || operator::answer(task, &matrix, (index, count)))?;
     Ok(PyArray1::from_vec(py, answer))
 }
 
@@ -33,7 +34,7 @@ pub fn combine_answers<'py>(
     theirs: PyReadonlyArray1<'py, f64>,
 ) -> Outcome<Bound<'py, PyArray1<f64>>> {
     let (mine, theirs) = (contiguous(&mine)?, contiguous(&theirs)?);
-    Ok(PyArray1::from_vec(py, py.detach(|| operator::combine(mine, theirs))?))
+    Ok(PyArray1::from_vec(py, detach(py, || operator::combine(mine, theirs))?))
 }
 
 /// An object with `count` and `sum(task)`.

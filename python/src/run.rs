@@ -26,6 +26,7 @@ use crate::errors::{Failure, Outcome};
 use crate::fitted::{Fitted, record_dict};
 use crate::input::{FiniteCheck, Input, MemoryLimit, contiguous};
 use crate::partitions::PythonPartitions;
+use crate::pool::detach;
 use crate::ranks::PythonRanks;
 use crate::settings::Settings;
 use crate::snapshot::Snapshots;
@@ -164,7 +165,7 @@ fn place_of(py: Python<'_>, rows: &Input<'_>, config: &FitConfig) -> Outcome<Pla
     match rows {
         Input::Dense { .. } | Input::Csr { .. } => Ok(Placed::AsGiven),
         Input::File { path, memory_limit } if BedFile::recognise(path) => {
-            let file = py.detach(|| BedFile::read(path))?;
+            let file = detach(py, || BedFile::read(path))?;
             Ok(Placed::Genotypes { file, memory: memory_of(memory_limit.as_ref())? })
         }
         Input::File { path, memory_limit } => {
@@ -172,7 +173,8 @@ fn place_of(py: Python<'_>, rows: &Input<'_>, config: &FitConfig) -> Outcome<Pla
             let beside = |rows: &dyn RowChunks| config.memory_beside(rows);
             let options = ReadOptions::default();
             Ok(
-                match py.detach(|| hbpca_io::place(&hbpca_io::Input::path(path), &options, memory, beside))? {
+                match detach(py, || hbpca_io::place(&hbpca_io::Input::path(path), &options, memory, beside))?
+                {
                     Place::Memory => Placed::AsGiven,
                     Place::Disk { rows, memory } => Placed::OnDisk { rows, memory },
                 },
@@ -303,9 +305,9 @@ impl Run<'_> {
         let cancel = CancelToken::default();
         if callback.is_none() && data.is_small() {
             // Over before a thread has started, or a signal is looked for.
-            return py.detach(|| data.fit(config, &cancel, &mut []));
+            return detach(py, || data.fit(config, &cancel, &mut []));
         }
-        py.detach(|| {
+        detach(py, || {
             thread::scope(|scope| {
                 let (to_caller, news) = channel();
                 let (answer, answers) = channel();

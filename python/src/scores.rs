@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 
 use crate::errors::{Failure, Outcome};
 use crate::input::{FiniteCheck, Input, contiguous};
+use crate::pool::detach;
 
 /// The arrays of a fitted estimator, as attributes of a Python object.
 #[derive(FromPyObject)]
@@ -78,13 +79,13 @@ fn scores_of_rows<'py, T: Real + Element>(
     rule: HolesInRows,
 ) -> Outcome<Bound<'py, PyAny>> {
     let projection = maps.projection()?;
-    let mut scores: Vec<T> = py.detach(|| projection.transform_to(matrix))?;
+    let mut scores: Vec<T> = detach(py, || projection.transform_to(matrix))?;
     // A row with NaN or an infinity has no finite score, as 0·∞ is NaN: the k scores tell at k/d of the cost of the d entries.
     if !scores.iter().all(|score| score.to_f64().is_finite()) {
         if rule == HolesInRows::Refused {
             rows.matrix(FiniteCheck::Now)?;
         }
-        scores = py.detach(|| projection.transform_with_holes(matrix, rule))?;
+        scores = detach(py, || projection.transform_with_holes(matrix, rule))?;
     }
     table(py, scores, matrix.n_rows(), projection.n_components())
 }
@@ -124,7 +125,7 @@ fn rows_of_scores<'py, T: Real + Element>(
         return Err(hbpca::Error::shape("scores of each row", projection.n_components(), k).into());
     }
     let scores = scores.as_slice().map_err(|error| Failure::Python(error.into()))?;
-    let rows = py.detach(|| projection.inverse_transform_rows(scores, n))?;
+    let rows = detach(py, || projection.inverse_transform_rows(scores, n))?;
     table(py, rows, n, projection.n_features())
 }
 
@@ -134,7 +135,7 @@ fn rows_of_scores<'py, T: Real + Element>(
 #[allow(clippy::needless_pass_by_value)]
 pub fn column_variances<'py>(py: Python<'py>, rows: Input<'py>) -> Outcome<Bound<'py, PyArray1<f64>>> {
     let matrix = rows.matrix(FiniteCheck::Later)?;
-    let statistics = py.detach(|| ColumnStatistics::new(&matrix))?;
+    let statistics = detach(py, || ColumnStatistics::new(&matrix))?;
     Ok(PyArray1::from_vec(py, statistics.variance()))
 }
 

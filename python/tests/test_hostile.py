@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -104,3 +105,32 @@ def machine_bytes() -> int | None:
             return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemTotal"))
     except (OSError, StopIteration):
         return None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_a_child_that_was_forked_fits_and_transforms():
+    pytest.importorskip("scipy")
+    code = """
+        import os, signal
+        import numpy as np, scipy.sparse as sp, hbpca
+        X = sp.random(5000, 300, 0.05, format="csr", random_state=0, dtype=np.float32)
+        D = np.random.default_rng(0).normal(size=(4000, 200))
+        def answer():
+            sparse = hbpca.PCA(3, random_state=0).fit(X)
+            dense = hbpca.PCA(3, random_state=0).fit(D)
+            return np.concatenate([sparse.transform(X).ravel(), dense.transform(D).ravel(), [dense.score(D)]])
+        want = answer()
+        for generation in range(2):
+            child = os.fork()
+            if child:
+                _, status = os.waitpid(child, 0)
+                break
+            signal.alarm(100)  # threads that are not there would be waited for without end
+            if not np.array_equal(answer(), want):
+                os._exit(1)
+            status = 0
+        if generation:
+            os._exit(os.waitstatus_to_exitcode(status) if child else 0)
+        print("child:", os.waitstatus_to_exitcode(status))
+        """
+    assert ended(code).strip() == "child: 0"
