@@ -7,7 +7,7 @@ sparse data `columns` (u32) and `starts` (u64) of compressed rows.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +16,8 @@ import numpy as np
 
 SEED = 20260101
 REAL_K = (1, 10, 50)
+#: Of text, where they are asked for.
+LARGE_K = (100, 200)
 SCALING_K = 10
 #: Eigenvalues of the generated data's distribution, the i-th from 0.
 SPECTRA: dict[str, Callable[[np.ndarray], np.ndarray]] = {"easy": lambda i: 0.7**i, "hard": lambda i: (1 + i) ** -0.3}
@@ -39,6 +41,8 @@ class DataSet:
     make: Callable[[], Any]
     ks: tuple[int, ...]
     standardise: bool = False
+    #: Among all rows, and not only those that are named.
+    by_default: bool = True
 
 
 def real_sets(folder: Path, quick: bool) -> list[DataSet]:
@@ -63,6 +67,8 @@ def real_sets(folder: Path, quick: bool) -> list[DataSet]:
         DataSet("MNIST", "real", dense(read(*mnist)), ks, standardise=True),
         DataSet("Reuters-21578", "real", read("reuters21578.npz"), ks),
         DataSet("news20", "real", read("news20.bz2"), ks),
+        DataSet("Reuters-21578", "large", read("reuters21578.npz"), LARGE_K, by_default=False),
+        DataSet("news20", "large", read("news20.bz2"), LARGE_K, by_default=False),
     ]
 
 
@@ -100,11 +106,12 @@ def chosen(sets: list[DataSet], patterns: list[str]) -> list[DataSet]:
     """The sets, with those k, of which a pattern names the group, the set, or the row `set/k`."""
 
     def wanted(data: DataSet, k: int) -> bool:
-        names = (data.group, data.name, f"{data.name}/{k}")
-        return any(fnmatch(name.lower(), pattern.lower()) for name in names for pattern in patterns)
+        names = {data.group, f"{data.name}/{k}"} | ({data.name} if data.by_default else set())
+        meant = [pattern for pattern in patterns if data.by_default or pattern != "*"]
+        return any(fnmatch(name.lower(), pattern.lower()) for name in names for pattern in meant)
 
     kept = [(data, tuple(k for k in data.ks if wanted(data, k))) for data in sets]
-    return [DataSet(data.name, data.group, data.make, ks, data.standardise) for data, ks in kept if ks]
+    return [replace(data, ks=ks) for data, ks in kept if ks]
 
 
 def write(data: DataSet, folder: Path, *, prepared: bool) -> Rows:

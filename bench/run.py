@@ -22,7 +22,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--rows",
         default="*",
-        help="rows to run, separated by commas: real, generated, a data set, or SET/K; * and ? stand for anything",
+        help="rows to run, separated by commas: real, generated, large, a data set, or SET/K; * and ? stand for anything",
     )
     parser.add_argument("--repeat", type=int, default=3, help="rounds, of which the fastest counts [3]")
     parser.add_argument("--limit", type=float, default=20, help="seconds for one fit [20]")
