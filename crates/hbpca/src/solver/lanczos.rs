@@ -432,7 +432,7 @@ mod tests {
 
     /// C = diag(λ), λⱼ = 0.95ʲ but for the eleventh, which is hardly smaller than the tenth.
     fn image(v: &Block) -> Block {
-        let lambda = |j: usize| if j == 10 { 0.95_f64.powi(9) - 2e-5 } else { 0.95_f64.powi(j as i32) };
+        let lambda = |j: usize| if j == 10 { 0.95_f64.powi(9) - 2e-5 } else { 0.95_f64.powf(j as f64) };
         let mut z = v.clone();
         let p = v.p();
         for (j, row) in z.values_mut().chunks_exact_mut(p).enumerate() {
