@@ -158,12 +158,12 @@ impl Lanczos {
         let mut next = 0;
         while next < self.theta.len() {
             let first = next;
-            let apart = |i: usize| self.theta[first] - self.theta[i];
+            let gap = |i: usize| self.theta[first] - self.theta[i];
             let is_alike = |i: &usize| {
-                apart(*i) <= in_double || apart(*i) <= rounding.min(residuals[first].max(residuals[*i]))
+                gap(*i) <= in_double || gap(*i) <= rounding.min(residuals[first].max(residuals[*i]))
             };
             let alike = (first..self.theta.len()).take_while(is_alike).count();
-            let spread = apart(first + alike.max(1) - 1);
+            let spread = gap(first + alike.max(1) - 1);
             next += alike.max(1); // none is like one that is not a number
             if alike > 1 {
                 let copies = self.s.as_ref().subcols(first, alike);
