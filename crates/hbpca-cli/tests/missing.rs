@@ -197,7 +197,7 @@ fn columns_and_rows_with_nothing_in_them_have_a_defined_end() {
 }
 
 #[test]
-fn streamed_rows_take_the_mean_or_are_dropped_and_em_is_refused() {
+fn streamed_rows_take_the_mean_are_dropped_or_are_completed_by_em() {
     let folder = Folder::new();
     let table = csv(500, &[3.0, 2.0, 1.5, 1.0, 0.5]);
     let lines: Vec<&str> = table.lines().skip(1).collect();
@@ -226,8 +226,15 @@ fn streamed_rows_take_the_mean_or_are_dropped_and_em_is_refused() {
         let check = folder.run("check m.safetensors x.npy");
         assert_eq!(check.code(), 0, "{}{}", check.stdout(), check.stderr());
     }
-    let refusal = folder.run("fit x.npy --missing em -k 3 --memory 40M -q").refusal(2);
-    assert!(refusal.contains("em works on rows in memory"), "{refusal}");
+    let choices = "--missing em --em-tol 1e-8 -k 3 --tol 1e-9 --json -q";
+    let disk = folder.run(&format!("fit x.npy {choices} --memory 48M")).json(0);
+    let memory = folder.run(&format!("fit x.csv {choices}")).json(0);
+    assert!(disk["stream"].is_object() && !memory["stream"].is_object());
+    let point = &disk["missing"]["stationary_point"];
+    assert!(point["distance"].as_f64().unwrap() <= 1e-8, "{point}");
+    for (x, y) in numbers(&disk["eigenvalues"]).iter().zip(numbers(&memory["eigenvalues"])) {
+        assert!((x / y - 1.0).abs() < 1e-7, "{x} {y}");
+    }
 }
 
 #[test]

@@ -8,7 +8,8 @@ use common::chunked::Chunked;
 use common::{Xorshift, dense, dense_eigen, entries, prepare};
 use hbpca::missing::{EmLimits, Holes, HolesInRows, Missing, complete};
 use hbpca::{
-    Csr, Dense, Error, Fit, FitConfig, Limits, Matrix, Outcome, Preprocessing, SolverKind, Whitening,
+    Csr, Dense, Error, Fit, FitConfig, Limits, Matrix, Outcome, Preprocessing, RowChunks, SolverKind,
+    Whitening,
 };
 
 const PREPARATIONS: [Preprocessing; 4] =
@@ -157,10 +158,119 @@ fn rows_on_disk_give_what_rows_in_memory_give() {
             }
         }
     }
-    let x = matrix(&values, d);
-    let config = FitConfig { missing: Missing::Em, ..FitConfig::default() };
-    let refused = config.run().fit_streamed(Chunked::new(&x, &[0, 900]), 64 << 20).unwrap_err().to_string();
-    assert!(refused.contains("em works on rows in memory"), "{refused}");
+}
+
+#[test]
+fn em_of_rows_on_disk_is_em_in_memory() {
+    let d = 8;
+    let (_, values) = holed(600, d, 3, 0.3, 0.05);
+    let weights: Vec<f64> = (0..600).map(|l| f64::from(l % 4) / 2.0).collect();
+    // Compressed: every third number is not stored, and none of these is a hole.
+    let (mut starts, mut columns, mut stored) = (vec![0], Vec::new(), Vec::new());
+    for (l, row) in values.chunks(d).enumerate() {
+        for (j, x) in row.iter().enumerate().filter(|(j, _)| !(l + j).is_multiple_of(3)) {
+            columns.push(j as u32);
+            stored.push(*x);
+        }
+        starts.push(columns.len());
+    }
+    let csr: Matrix = Csr::deferring_finite_check(d, starts, columns, stored).unwrap().into();
+    for x in [matrix(&values, d), single(&values, d), csr] {
+        for (solver, preprocessing) in [
+            (SolverKind::Krylov, Preprocessing::STANDARDIZE),
+            (SolverKind::Anchored, Preprocessing::CENTER),
+            (SolverKind::Covariance, Preprocessing::UNIT_RANGE),
+            (SolverKind::Auto, Preprocessing::NONE),
+        ] {
+            for weights in [None, Some(&weights[..])] {
+                let config = FitConfig {
+                    k: 2,
+                    missing: Missing::Em,
+                    em: EmLimits { tol: 1e-10, ..EmLimits::default() },
+                    limits: Limits { tol: 1e-9, max_passes: 1e6, ..Limits::default() },
+                    solver,
+                    preprocessing,
+                    ..FitConfig::default()
+                };
+                let what = format!("{solver} {preprocessing:?} weighted {}", weights.is_some());
+                let memory = config.run().weights(weights).fit(&x).unwrap();
+                let starts: Vec<usize> = (0..600).step_by(70).chain([600]).collect();
+                let rows = Chunked::new(&x, &starts);
+                let disk = config.run().weights(weights).fit_streamed(rows, 64 << 20).unwrap();
+                let (on_disk, in_memory) = (disk.missing.unwrap(), memory.missing.unwrap());
+                assert_eq!((on_disk.entries, on_disk.rows), (in_memory.entries, in_memory.rows), "{what}");
+                let point = on_disk.stationary_point.unwrap();
+                assert!(point.is_reached() && disk.outcome == Outcome::Converged, "{what}: {point:?}");
+                // Both are a few distances from the same fixed point.
+                let (a, b) = (disk.model.summary(), memory.model.summary());
+                assert!((a.total_variance / b.total_variance - 1.0).abs() <= 1e-8, "{what}");
+                for i in 0..2 {
+                    let room = disk.certificate.residuals[i] + memory.certificate.residuals[i];
+                    let change = (a.eigenvalues[i] - b.eigenvalues[i]).abs();
+                    assert!(change <= room + 1e-8 * b.eigenvalues[0], "{what}: {i}: {change}");
+                }
+                // Every round reads all rows, and the chunks with holes once more.
+                assert!(disk.passes >= 2.0 * point.rounds as f64, "{what}: {} passes", disk.passes);
+            }
+        }
+    }
+}
+
+/// Rows of which one number changes after so many chunks were read.
+struct Changing<'a> {
+    rows: Chunked<'a>,
+    reads: usize,
+    after: usize,
+}
+
+impl RowChunks for Changing<'_> {
+    fn n_rows(&self) -> usize {
+        self.rows.n_rows()
+    }
+    fn n_cols(&self) -> usize {
+        self.rows.n_cols()
+    }
+    fn nnz(&self) -> usize {
+        self.rows.nnz()
+    }
+    fn is_sparse(&self) -> bool {
+        false
+    }
+    fn bytes(&self) -> u64 {
+        self.rows.bytes()
+    }
+    fn starts(&self) -> &[usize] {
+        self.rows.starts()
+    }
+    fn read_chunk(&mut self, i: usize, _: Option<Matrix<'static>>) -> Result<Matrix<'static>, Error> {
+        let chunk = self.rows.read_chunk(i, None)?;
+        self.reads += 1;
+        if i != 1 || self.reads <= self.after {
+            return Ok(chunk);
+        }
+        let mut values = entries(&chunk);
+        values[0] += 1.0;
+        Ok(matrix(&values, chunk.n_cols()))
+    }
+    fn read_rows(&mut self, rows: std::ops::Range<usize>) -> Result<Matrix<'static>, Error> {
+        self.rows.read_rows(rows)
+    }
+}
+
+#[test]
+fn rows_that_change_between_rounds_are_refused() {
+    let (_, mut values) = holed(90, 6, 2, 0.3, 0.1);
+    values[30 * 6] = 1.5;
+    let x = matrix(&values, 6);
+    for missing in [Missing::Mean, Missing::Em] {
+        let config = FitConfig { k: 2, missing, ..FitConfig::default() };
+        // After the scan of three chunks; later in a round; while X̂ and Y are compared.
+        for after in if missing == Missing::Em { vec![3, 7, 10] } else { vec![3] } {
+            let rows = Changing { rows: Chunked::new(&x, &[0, 30, 60, 90]), reads: 0, after };
+            let error = config.run().fit_streamed(rows, 64 << 20).unwrap_err().to_string();
+            assert!(error.contains("rows 30 to 59 (counted from 0) have changed"), "{after}: {error}");
+        }
+    }
 }
 
 #[test]

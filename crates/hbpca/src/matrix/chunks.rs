@@ -47,35 +47,58 @@ pub trait RowChunks: Send {
     fn read_rows(&mut self, rows: Range<usize>) -> Result<Matrix<'static>, Error>;
 }
 
-impl<R: RowChunks + ?Sized> RowChunks for Box<R> {
-    fn n_rows(&self) -> usize {
-        (**self).n_rows()
-    }
-    fn n_cols(&self) -> usize {
-        (**self).n_cols()
-    }
-    fn nnz(&self) -> usize {
-        (**self).nnz()
-    }
-    fn is_sparse(&self) -> bool {
-        (**self).is_sparse()
-    }
-    fn bytes(&self) -> u64 {
-        (**self).bytes()
-    }
-    fn cut(&mut self, bytes: u64) -> Result<(), Error> {
-        (**self).cut(bytes)
-    }
-    fn starts(&self) -> &[usize] {
-        (**self).starts()
-    }
-    fn read_chunk(&mut self, i: usize, recycled: Option<Matrix<'static>>) -> Result<Matrix<'static>, Error> {
-        (**self).read_chunk(i, recycled)
-    }
-    fn version(&self) -> Option<u64> {
-        (**self).version()
-    }
-    fn read_rows(&mut self, rows: Range<usize>) -> Result<Matrix<'static>, Error> {
-        (**self).read_rows(rows)
-    }
+/// What stands for rows by pointing to them hands out the same ones.
+macro_rules! rows_pointed_to {
+    ($pointer:ty) => {
+        impl<R: RowChunks + ?Sized> RowChunks for $pointer {
+            fn n_rows(&self) -> usize {
+                (**self).n_rows()
+            }
+            fn n_cols(&self) -> usize {
+                (**self).n_cols()
+            }
+            fn nnz(&self) -> usize {
+                (**self).nnz()
+            }
+            fn is_sparse(&self) -> bool {
+                (**self).is_sparse()
+            }
+            fn bytes(&self) -> u64 {
+                (**self).bytes()
+            }
+            fn cut(&mut self, bytes: u64) -> Result<(), Error> {
+                (**self).cut(bytes)
+            }
+            fn starts(&self) -> &[usize] {
+                (**self).starts()
+            }
+            fn read_chunk(
+                &mut self,
+                i: usize,
+                recycled: Option<Matrix<'static>>,
+            ) -> Result<Matrix<'static>, Error> {
+                (**self).read_chunk(i, recycled)
+            }
+            fn version(&self) -> Option<u64> {
+                (**self).version()
+            }
+            fn read_rows(&mut self, rows: Range<usize>) -> Result<Matrix<'static>, Error> {
+                (**self).read_rows(rows)
+            }
+        }
+    };
+}
+
+rows_pointed_to!(Box<R>);
+rows_pointed_to!(&mut R);
+
+/// What is said of a chunk that a later pass finds changed.
+pub(crate) fn chunk_changed(i: usize, rows: Range<usize>) -> String {
+    let place = place_of_chunk(i, rows);
+    format!("{place} have changed since the first pass read them; run again when nobody writes to the data")
+}
+
+/// Chunk i and its rows.
+pub(crate) fn place_of_chunk(i: usize, rows: Range<usize>) -> String {
+    format!("chunk {i}: rows {} to {} (counted from 0)", rows.start, rows.end - 1)
 }

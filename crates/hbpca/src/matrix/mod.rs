@@ -12,6 +12,7 @@ mod genotypes;
 mod sampler;
 
 pub use chunks::RowChunks;
+pub(crate) use chunks::{chunk_changed, place_of_chunk};
 pub use count_transform::CountTransform;
 pub use csr::Csr;
 pub use dense::Dense;

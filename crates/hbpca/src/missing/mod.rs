@@ -18,7 +18,7 @@ mod policy;
 mod report;
 
 pub use complete::{Completed, complete};
-pub(crate) use filled_rows::{FilledRows, Scanned};
+pub(crate) use filled_rows::{FilledRows, Scanned, ScannedChunks};
 pub use holes::Holes;
 pub(crate) use means::Filling;
 pub use policy::{EmLimits, HolesInRows, Missing};

@@ -6,7 +6,8 @@
 //! (U_oᵀU_o + ρI) z = U_oᵀa_o        the shortest z where this leaves a choice
 //! ```
 //!
-//! Filling the holes with a_m = U_m z makes z = Uᵀa/(1 + ρ) of the whole row, since UᵀU = I: this is the expectation step of rank k.
+//! Filling the holes with a_m = U_m z makes z = Uᵀa/(1 + ρ) of the whole row, since UᵀU = I: this is the expectation step of rank k. U_oᵀU_o is UᵀU
+//! less what belongs to the holes, where these are the fewer.
 
 use faer::Mat;
 use rayon::prelude::*;
@@ -45,9 +46,10 @@ impl Projection<'_> {
         if let Some((row, column, value)) = infinity_in(matrix) {
             return Err(Error::NotFinite { row, column, value });
         }
+        let by_column = ByColumn::of(self);
         let found: Vec<Vec<f64>> = (0..holes.rows().len())
             .into_par_iter()
-            .map(|i| self.scores_of(matrix, holes.rows()[i], holes.columns_of(i), rule))
+            .map(|i| by_column.scores_of(matrix, holes.rows()[i], holes.columns_of(i), rule))
             .collect::<Result<_, _>>()?;
         for (&l, found) in holes.rows().iter().zip(&found) {
             for (c, (score, z)) in scores[l * k..(l + 1) * k].iter_mut().zip(found).enumerate() {
@@ -71,10 +73,62 @@ impl Projection<'_> {
         a
     }
 
+    /// What components say of the places `holes`, in their order: μ + DUz, z by least squares on what each row has elsewhere.
+    pub(crate) fn fill(&self, matrix: &Matrix<'_>, holes: &Holes, ridge: f64) -> Result<Vec<f64>, Error> {
+        if holes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let by_column = ByColumn::of(self);
+        let rule = HolesInRows::LeastSquares { ridge };
+        let row = |i: usize| -> Result<Vec<f64>, Error> {
+            let columns = holes.columns_of(i);
+            let z = by_column.scores_of(matrix, holes.rows()[i], columns, rule)?;
+            let value = |&j: &u32| {
+                let j = j as usize;
+                let a: f64 = by_column.column(j).iter().zip(&z).map(|(u, z)| u * z).sum();
+                a * self.scale().map_or(1.0, |scale| scale[j]) + self.shift().map_or(0.0, |shift| shift[j])
+            };
+            Ok(columns.iter().map(value).collect())
+        };
+        let rows: Vec<Vec<f64>> =
+            (0..holes.rows().len()).into_par_iter().map(row).collect::<Result<_, _>>()?;
+        Ok(rows.concat())
+    }
+}
+
+/// U with the k numbers of a column side by side, and UᵀU.
+struct ByColumn<'p, 'a> {
+    projection: &'p Projection<'a>,
+    /// d×k.
+    u: Vec<f64>,
+    /// k×k.
+    gram: Vec<f64>,
+}
+
+impl<'p, 'a> ByColumn<'p, 'a> {
+    fn of(projection: &'p Projection<'a>) -> Self {
+        let (d, k) = (projection.n_features(), projection.n_components());
+        let components = projection.components();
+        let u: Vec<f64> = (0..d).flat_map(|j| (0..k).map(move |c| components[c * d + j])).collect();
+        let mut gram = vec![0.0; k * k];
+        u.chunks_exact(k.max(1)).for_each(|u| add_square(&mut gram, u, 1.0));
+        Self { projection, u, gram }
+    }
+
+    /// The row of U that belongs to column j.
+    fn column(&self, j: usize) -> &[f64] {
+        let k = self.projection.n_components();
+        &self.u[j * k..(j + 1) * k]
+    }
+
     /// Uᵀa.
     fn along(&self, a: &[f64]) -> Vec<f64> {
-        let rows = self.components().chunks_exact(self.n_features());
-        rows.map(|u| u.iter().zip(a).map(|(u, a)| u * a).sum()).collect()
+        let k = self.projection.n_components();
+        let mut b = vec![0.0; k];
+        for (u, a) in self.u.chunks_exact(k.max(1)).zip(a) {
+            b.iter_mut().zip(u).for_each(|(b, u)| *b += a * u);
+        }
+        b
     }
 
     fn scores_of(
@@ -84,33 +138,46 @@ impl Projection<'_> {
         holes: &[u32],
         rule: HolesInRows,
     ) -> Result<Vec<f64>, Error> {
-        let b = || self.along(&self.prepared_row(matrix, l, holes));
+        let b = || self.along(&self.projection.prepared_row(matrix, l, holes));
         match rule {
-            HolesInRows::Refused | HolesInRows::Nothing => Ok(vec![f64::NAN; self.n_components()]),
+            HolesInRows::Refused | HolesInRows::Nothing => Ok(vec![f64::NAN; self.projection.n_components()]),
             HolesInRows::Mean => Ok(b()),
             HolesInRows::LeastSquares { ridge } => self.solve(&b(), holes, ridge),
         }
     }
 
+    /// U_oᵀU_o + ρI.
+    fn gram_without(&self, holes: &[u32], ridge: f64) -> Vec<f64> {
+        let (d, k) = (self.projection.n_features(), self.projection.n_components());
+        let mut m;
+        if 2 * holes.len() <= d {
+            m = self.gram.clone();
+            holes.iter().for_each(|&j| add_square(&mut m, self.column(j as usize), -1.0));
+        } else {
+            m = vec![0.0; k * k];
+            let mut holes = holes.iter().map(|&j| j as usize).peekable();
+            (0..d)
+                .filter(|j| holes.next_if_eq(j).is_none())
+                .for_each(|j| add_square(&mut m, self.column(j), 1.0));
+        }
+        (0..k).for_each(|c| m[c * k + c] += ridge);
+        m
+    }
+
     /// z of (U_oᵀU_o + ρI)z = b; directions that what is there does not determine to rounding have none of it.
     fn solve(&self, b: &[f64], holes: &[u32], ridge: f64) -> Result<Vec<f64>, Error> {
-        let (d, k) = (self.n_features(), self.n_components());
+        /// What must be left of rounding where all directions are taken for determined.
+        const CLEARLY: f64 = 1e3;
+        let (d, k) = (self.projection.n_features(), self.projection.n_components());
         if k == 0 || holes.len() == d {
             return Ok(vec![0.0; k]);
         }
-        let mut there = vec![true; d];
-        holes.iter().for_each(|&j| there[j as usize] = false);
-        let u = self.components();
-        let mut m = Mat::<f64>::zeros(k, k);
-        for c in 0..k {
-            for e in 0..=c {
-                let sum: f64 = (0..d).filter(|&j| there[j]).map(|j| u[c * d + j] * u[e * d + j]).sum();
-                (m[(c, e)], m[(e, c)]) = (sum, sum);
-            }
-            m[(c, c)] += ridge;
-        }
-        let (values, vectors) = small_eigen(&m)?;
+        let m = self.gram_without(holes, ridge);
         let rounding = 4.0 * (d + k) as f64 * f64::EPSILON * (1.0 + ridge);
+        if let Some(z) = solve_definite(&m, b, CLEARLY * rounding) {
+            return Ok(z);
+        }
+        let (values, vectors) = small_eigen(&Mat::from_fn(k, k, |c, e| m[c * k + e]))?;
         let mut z = vec![0.0; k];
         for (i, value) in values.iter().enumerate().filter(|(_, value)| **value > rounding) {
             let along: f64 = (0..k).map(|c| vectors[(c, i)] * b[c]).sum();
@@ -118,25 +185,41 @@ impl Projection<'_> {
         }
         Ok(z)
     }
+}
 
-    /// What components say of the places `holes`, in their order: μ + DUz, z by least squares on what each row has elsewhere.
-    pub(crate) fn fill(&self, matrix: &Matrix<'_>, holes: &Holes, ridge: f64) -> Result<Vec<f64>, Error> {
-        let d = self.n_features();
-        let rule = HolesInRows::LeastSquares { ridge };
-        let row = |i: usize| -> Result<Vec<f64>, Error> {
-            let columns = holes.columns_of(i);
-            let z = self.scores_of(matrix, holes.rows()[i], columns, rule)?;
-            let value = |&j: &u32| {
-                let j = j as usize;
-                let a: f64 = z.iter().enumerate().map(|(c, z)| z * self.components()[c * d + j]).sum();
-                a * self.scale().map_or(1.0, |scale| scale[j]) + self.shift().map_or(0.0, |shift| shift[j])
-            };
-            Ok(columns.iter().map(value).collect())
-        };
-        let rows: Vec<Vec<f64>> =
-            (0..holes.rows().len()).into_par_iter().map(row).collect::<Result<_, _>>()?;
-        Ok(rows.concat())
+/// m ← m + factor·uuᵀ.
+fn add_square(m: &mut [f64], u: &[f64], factor: f64) {
+    for (row, x) in m.chunks_exact_mut(u.len()).zip(u) {
+        row.iter_mut().zip(u).for_each(|(m, y)| *m += factor * x * y);
     }
+}
+
+/// z of mz = b by the inverse of the Cholesky factor, if every eigenvalue of m is above `least`: with m = LLᵀ the smallest is 1/‖L⁻¹‖² ≥ 1/‖L⁻¹‖_F².
+fn solve_definite(m: &[f64], b: &[f64], least: f64) -> Option<Vec<f64>> {
+    let k = b.len();
+    let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
+    // L row by row, beside it L⁻¹ by rows: both are lower triangles.
+    let (mut l, mut inverse) = (vec![0.0; k * k], vec![0.0; k * k]);
+    for i in 0..k {
+        for j in 0..i {
+            l[i * k + j] = (m[i * k + j] - dot(&l[i * k..i * k + j], &l[j * k..j * k + j])) / l[j * k + j];
+        }
+        let pivot = m[i * k + i] - dot(&l[i * k..i * k + i], &l[i * k..i * k + i]);
+        if pivot <= least || pivot.is_nan() {
+            return None;
+        }
+        l[i * k + i] = pivot.sqrt();
+        for j in 0..i {
+            let sum: f64 = (j..i).map(|e| l[i * k + e] * inverse[e * k + j]).sum();
+            inverse[i * k + j] = -sum / l[i * k + i];
+        }
+        inverse[i * k + i] = 1.0 / l[i * k + i];
+    }
+    if inverse.iter().map(|x| x * x).sum::<f64>() * least >= 1.0 {
+        return None;
+    }
+    let y: Vec<f64> = (0..k).map(|i| dot(&inverse[i * k..=i * k + i], &b[..=i])).collect();
+    Some((0..k).map(|i| (i..k).map(|e| inverse[e * k + i] * y[e]).sum()).collect())
 }
 
 /// The first infinity, which no rule makes a number of.

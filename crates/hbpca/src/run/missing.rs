@@ -12,16 +12,22 @@
 //! ```
 //!
 //! Without scaling and ridge each round lessens Σ(x − μ − Uz)² over what is there. A fixed point is a stationary point of that sum; which one depends on
-//! the start. A row with nothing in it is the mean. Line 3 is a fit like any other: residuals and rounding are those of X̂, which is stored in f64 with its holes filled.
+//! the start. A row with nothing in it is the mean. Line 3 is a fit like any other: residuals and rounding are those of X̂, in f64.
+//!
+//! In memory X̂ is stored with its holes filled. Of rows on disk it is not: what line 4 fills in depends on μ, D, U and the row alone, and is computed when a
+//! row is read ([`FilledRows`]). Line 5 then reads the chunks that have holes once more.
 
+use super::on_disk::{Holed, OnDiskRun};
 use super::{Fit, Run, fit_matrix};
 use crate::checkpoint::Checkpoints;
-use crate::columns::Centering;
+use crate::choose::StreamPlan;
+use crate::columns::{Centering, check_weights};
 use crate::config::FitConfig;
 use crate::limits::Limits;
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, RowChunks};
 use crate::missing::{
-    Completed, EmLimits, Filling, Holes, Missing, MissingReport, StationaryPoint, complete,
+    Completed, EmLimits, FilledRows, Filling, Holes, Missing, MissingReport, Scanned, ScannedChunks,
+    StationaryPoint, complete,
 };
 use crate::observe::Observer;
 use crate::stopwatch::Stopwatch;
@@ -52,11 +58,14 @@ impl Run<'_> {
         let dropped = if completed.dropped > 0 { completed.holes.rows().to_vec() } else { Vec::new() };
         let mut report = MissingReport::of(&completed, config.missing);
         if config.missing == Missing::Em && !completed.holes.is_empty() {
-            let em = Em::new(config, completed, narrowed, &cancel)?;
-            let (mut fit, matrix, point) = em.run(&mut observers, checkpoints)?;
+            let Completed { matrix, weights, holes, .. } = completed;
+            let matrix = matrix.in_double();
+            let (filling, ridge) = (Vec::new(), config.em.ridge);
+            let mut rows = FilledMatrix { matrix, weights, holes, narrowed, filling, ridge, cancel: &cancel };
+            let (mut fit, point) = em(&mut rows, config, &mut observers, &cancel, checkpoints)?;
             report.stationary_point = Some(point);
             fit.missing = Some(report);
-            return Ok(CompletedFit { fit, matrix, dropped });
+            return Ok(CompletedFit { fit, matrix: rows.matrix, dropped });
         }
         let Completed { matrix, weights, holes, filling, .. } = completed;
         let rounded = Rounded { narrowed, filling: filling.as_ref() };
@@ -86,42 +95,140 @@ pub(super) struct Rounded<'a> {
     pub(super) filling: Option<&'a Filling>,
 }
 
-/// Expectation–maximisation under way.
-struct Em<'a, 'm> {
-    config: &'a FitConfig,
-    /// X̂.
+/// X̂, wherever it is.
+trait Filled {
+    /// n, d and |H|.
+    fn shape(&self) -> (usize, usize, usize);
+
+    /// Line 3.
+    fn fit(
+        &mut self,
+        config: &FitConfig,
+        observers: &mut [&mut (dyn Observer + Send)],
+        checkpoints: Checkpoints<'_>,
+    ) -> Result<Fit, Error>;
+
+    /// Lines 4 and 5: ‖D⁻¹(Y − X̂)‖²_H for the Y of `model`.
+    fn change(&mut self, model: &Model) -> Result<f64, Error>;
+
+    /// Line 6, for the Y of the last change.
+    fn accept(&mut self);
+
+    /// Rows, over n, and bytes that changes have read from disk.
+    fn read(&self) -> (f64, u64) {
+        (0.0, 0)
+    }
+}
+
+/// Lines 2 to 6.
+fn em(
+    rows: &mut dyn Filled,
+    config: &FitConfig,
+    observers: &mut [&mut (dyn Observer + Send)],
+    cancel: &CancelToken,
+    checkpoints: Checkpoints<'_>,
+) -> Result<(Fit, StationaryPoint), Error> {
+    let (n, d, n_holes) = rows.shape();
+    refuse_full_rank(config, n, d)?;
+    let (EmLimits { tol, max_rounds, ridge }, limits) = (config.em, config.limits);
+    let distance_of = |square: f64, model: &Model| {
+        let entry = model.summary().total_variance / d as f64;
+        if square > 0.0 { (square / n_holes as f64 / entry).sqrt() } else { 0.0 }
+    };
+    let clock = Stopwatch::start();
+    let (mut rounds, mut spent) = (0, Spent::default());
+    let mut start = config.start.clone();
+    loop {
+        let round =
+            FitConfig { start, certify: None, limits: Limits { angle: None, ..limits }, ..config.clone() };
+        let fit = rows.fit(&round, &mut [], Checkpoints::default())?; //                                     3
+        spent.add(&fit);
+        rounds += 1;
+        let distance = distance_of(rows.change(&fit.model)?, &fit.model); //                                 4
+        start = Some(fit.model.vectors());
+        let exhausted = spent.passes >= limits.max_passes || clock.seconds() >= limits.max_seconds;
+        if distance <= tol || exhausted || rounds >= max_rounds || cancel.is_cancelled() {
+            break; //                                                                                        5
+        }
+        rows.accept(); //                                                                                    6
+    }
+    // Once more, with everything that was asked for: observers, checkpoints, a probe.
+    let mut fit = rows.fit(&FitConfig { start, ..config.clone() }, observers, checkpoints)?;
+    let distance = distance_of(rows.change(&fit.model)?, &fit.model);
+    let point = StationaryPoint { rounds, distance, tol, ridge };
+    if fit.outcome == Outcome::Converged && !point.is_reached() {
+        fit.outcome = Outcome::Budget;
+    }
+    spent.add(&fit);
+    let (passes, bytes) = rows.read();
+    (fit.passes, fit.full_passes) = (spent.passes + passes, spent.full_passes);
+    (fit.statistics_passes, fit.bytes_read) = (spent.statistics_passes, spent.bytes_read + bytes);
+    fit.seconds = fit.seconds.max(clock.seconds());
+    Ok((fit, point))
+}
+
+/// Components that explain everything leave nothing to fill holes with.
+fn refuse_full_rank(config: &FitConfig, n: usize, d: usize) -> Result<(), Error> {
+    let rank = d.min(if config.preprocessing.centering == Centering::Mean { n - 1 } else { n });
+    if config.variance_share.is_none() && config.k < rank {
+        return Ok(());
+    }
+    let asked = config.variance_share.map_or(config.k as f64, |share| share);
+    let advice = format!(
+        "em fills {n} rows × {d} columns by a model of fewer than {rank} components, which leave something to be explained: give such a number"
+    );
+    Err(Error::parameter("k", asked, advice))
+}
+
+/// What all rounds took.
+#[derive(Default)]
+struct Spent {
+    passes: f64,
+    full_passes: u64,
+    statistics_passes: f64,
+    bytes_read: u64,
+}
+
+impl Spent {
+    fn add(&mut self, fit: &Fit) {
+        self.passes += fit.passes;
+        self.full_passes += fit.full_passes;
+        self.statistics_passes += fit.statistics_passes;
+        self.bytes_read += fit.bytes_read;
+    }
+}
+
+/// What components say of the holes of these rows.
+fn said_of_holes(model: &Model, rows: &Matrix<'_>, holes: &Holes, ridge: f64) -> Result<Vec<f64>, Error> {
+    model.projection(Whitening::Off).fill(rows, holes, ridge)
+}
+
+/// ‖D⁻¹(y − x)‖² for the numbers in the holes of some rows.
+fn square_of_change(model: &Model, holes: &Holes, y: &[f64], x: &[f64]) -> f64 {
+    let scale = |j: u32| model.scale().map_or(1.0, |scale| scale[j as usize]);
+    let changes = y.iter().zip(x).zip(holes.columns());
+    changes.map(|((y, x), j)| ((y - x) / scale(*j)).powi(2)).sum()
+}
+
+/// X̂ in memory.
+struct FilledMatrix<'a, 'm> {
     matrix: Matrix<'m>,
-    /// H.
     holes: Holes,
     weights: Option<Vec<f64>>,
     narrowed: bool,
+    /// Y in H.
+    filling: Vec<f64>,
+    ridge: f64,
     cancel: &'a CancelToken,
-    limits: EmLimits,
 }
 
-impl<'a, 'm> Em<'a, 'm> {
-    fn new(
-        config: &'a FitConfig,
-        completed: Completed<'m>,
-        narrowed: bool,
-        cancel: &'a CancelToken,
-    ) -> Result<Self, Error> {
-        let Completed { matrix, weights, holes, .. } = completed;
-        let (n, d) = (matrix.n_rows(), matrix.n_cols());
-        let rank = d.min(if config.preprocessing.centering == Centering::Mean { n - 1 } else { n });
-        if config.variance_share.is_some() || config.k >= rank {
-            let asked = config.variance_share.map_or(config.k as f64, |share| share);
-            let advice = format!(
-                "em fills {n} rows × {d} columns by a model of fewer than {rank} components, which leave something to be explained: give such a number"
-            );
-            return Err(Error::parameter("k", asked, advice));
-        }
-        let matrix = matrix.in_double();
-        Ok(Self { config, matrix, holes, weights, narrowed, cancel, limits: config.em })
+impl Filled for FilledMatrix<'_, '_> {
+    fn shape(&self) -> (usize, usize, usize) {
+        (self.matrix.n_rows(), self.matrix.n_cols(), self.holes.len())
     }
 
     fn fit(
-        &self,
+        &mut self,
         config: &FitConfig,
         observers: &mut [&mut (dyn Observer + Send)],
         checkpoints: Checkpoints<'_>,
@@ -131,60 +238,168 @@ impl<'a, 'm> Em<'a, 'm> {
         fit_matrix(config, matrix, weights, rounded, observers, self.cancel, checkpoints)
     }
 
-    /// Y, and its distance from what is there.
-    fn round(&self, model: &Model) -> Result<(Vec<f64>, f64), Error> {
-        let projection = model.projection(Whitening::Off);
-        let y = projection.fill(&self.matrix, &self.holes, self.limits.ridge)?; //                          4
+    fn change(&mut self, model: &Model) -> Result<f64, Error> {
+        self.filling = said_of_holes(model, &self.matrix, &self.holes, self.ridge)?;
         let before = self.holes.values_in(&self.matrix);
-        let scale = |j: u32| model.scale().map_or(1.0, |scale| scale[j as usize]);
-        let changes = y.iter().zip(&before).zip(self.holes.columns());
-        let square: f64 = changes.map(|((y, x), j)| ((y - x) / scale(*j)).powi(2)).sum();
-        let entry = model.summary().total_variance / model.n_features() as f64;
-        let distance = if square > 0.0 { (square / self.holes.len() as f64 / entry).sqrt() } else { 0.0 };
-        Ok((y, distance))
+        Ok(square_of_change(model, &self.holes, &self.filling, &before))
     }
 
-    fn run(
-        mut self,
+    fn accept(&mut self) {
+        self.holes.fill(&mut self.matrix, std::mem::take(&mut self.filling));
+    }
+}
+
+/// X̂ of rows on disk.
+struct FilledChunks<'a, R> {
+    rows: R,
+    chunks: ScannedChunks,
+    n_holes: usize,
+    weights: Option<&'a [f64]>,
+    plan: &'a StreamPlan,
+    pool: &'a rayon::ThreadPool,
+    ridge: f64,
+    /// What X̂ holds in H, and what Y does.
+    now: Filler,
+    next: Option<Model>,
+    cancel: &'a CancelToken,
+    /// Rows read to compare X̂ with Y.
+    compared: usize,
+    scans: u64,
+}
+
+/// What holes are filled with.
+enum Filler {
+    /// The mean of what is there, in the first round.
+    Means(Filling),
+    Components(Box<Model>),
+}
+
+impl Filler {
+    /// In the holes of these rows, in order.
+    fn values(&self, rows: &Matrix<'_>, holes: &Holes, ridge: f64) -> Result<Vec<f64>, Error> {
+        match self {
+            Self::Means(filling) => Ok(holes.columns().iter().map(|&j| filling.values[j as usize]).collect()),
+            Self::Components(model) => said_of_holes(model, rows, holes, ridge),
+        }
+    }
+}
+
+impl<R: RowChunks> Filled for FilledChunks<'_, R> {
+    fn shape(&self) -> (usize, usize, usize) {
+        (self.rows.n_rows(), self.rows.n_cols(), self.n_holes)
+    }
+
+    fn fit(
+        &mut self,
+        config: &FitConfig,
         observers: &mut [&mut (dyn Observer + Send)],
         checkpoints: Checkpoints<'_>,
-    ) -> Result<(Fit, Matrix<'m>, StationaryPoint), Error> {
-        let (config, limits) = (self.config, self.config.limits);
-        let clock = Stopwatch::start();
-        let (mut passes, mut full_passes, mut rounds) = (0.0, 0, 0);
-        let mut start = config.start.clone();
-        loop {
-            let round = FitConfig {
-                start,
-                certify: None,
-                limits: Limits { angle: None, ..limits },
-                ..config.clone()
-            };
-            let fit = self.fit(&round, &mut [], Checkpoints::default())?; //                                 3
-            passes += fit.passes;
-            full_passes += fit.full_passes;
-            rounds += 1;
-            let (y, distance) = self.round(&fit.model)?;
-            start = Some(fit.model.vectors());
-            let spent = passes >= limits.max_passes || clock.seconds() >= limits.max_seconds;
-            let stopped = spent || rounds >= self.limits.max_rounds || self.cancel.is_cancelled();
-            if distance <= self.limits.tol || stopped {
-                break; //                                                                                    5
+    ) -> Result<Fit, Error> {
+        let Self { now, pool, ridge, .. } = self;
+        let fill = |rows: Matrix<'static>| {
+            let mut rows = rows.in_double();
+            let holes = Holes::of(&rows);
+            if !holes.is_empty() {
+                let values = pool.install(|| now.values(&rows, &holes, *ridge))?;
+                holes.fill(&mut rows, values);
             }
-            let Self { matrix, holes, .. } = &mut self;
-            holes.fill(matrix, y); //                                                                        6
+            Ok(rows)
+        };
+        let rows = FilledRows::new(&mut self.rows, self.chunks.clone(), fill);
+        let (plan, cancel) = (self.plan.clone(), self.cancel);
+        let scans = std::mem::take(&mut self.scans);
+        OnDiskRun { config, plan, cancel, observers, checkpoints, survey: None }.fit(
+            rows,
+            self.weights,
+            Holed { scans, filling: None },
+        )
+    }
+
+    fn change(&mut self, model: &Model) -> Result<f64, Error> {
+        let Self { rows, chunks, now, ridge, compared, .. } = self;
+        let (mut square, mut recycled) = (0.0, None);
+        for &i in chunks.with_holes() {
+            self.cancel.go_on()?;
+            let chunk = chunks.read(rows, i, recycled.take())?;
+            *compared += chunk.n_rows();
+            square += self.pool.install(|| {
+                let holes = Holes::of(&chunk);
+                let before = now.values(&chunk, &holes, *ridge)?;
+                let after = said_of_holes(model, &chunk, &holes, *ridge)?;
+                Ok::<_, Error>(square_of_change(model, &holes, &after, &before))
+            })?;
+            recycled = Some(chunk);
         }
-        // Once more, with everything that was asked for: observers, checkpoints, a probe.
-        let mut fit = self.fit(&FitConfig { start, ..config.clone() }, observers, checkpoints)?;
-        let (_, distance) = self.round(&fit.model)?;
-        let EmLimits { tol, ridge, .. } = self.limits;
-        let point = StationaryPoint { rounds, distance, tol, ridge };
-        if fit.outcome == Outcome::Converged && !point.is_reached() {
-            fit.outcome = Outcome::Budget;
+        self.next = Some(model.clone());
+        Ok(square)
+    }
+
+    fn accept(&mut self) {
+        if let Some(model) = self.next.take() {
+            self.now = Filler::Components(Box::new(model));
         }
-        fit.passes += passes;
-        fit.full_passes += full_passes;
-        fit.seconds = fit.seconds.max(clock.seconds());
-        Ok((fit, self.matrix, point))
+    }
+
+    fn read(&self) -> (f64, u64) {
+        let passes = self.compared as f64 / self.rows.n_rows() as f64;
+        (passes, (passes * self.rows.bytes() as f64) as u64)
+    }
+}
+
+impl Run<'_> {
+    /// Fits rows on disk whose holes (NaN) become what [`FitConfig::missing`] says; all rows are read once to find them.
+    pub(super) fn fit_planned_completing(
+        self,
+        mut rows: impl RowChunks,
+        plan: StreamPlan,
+    ) -> Result<Fit, Error> {
+        let Self { config, weights, mut observers, cancel, checkpoints, .. } = self;
+        if let Some(weights) = weights {
+            check_weights(rows.n_rows(), weights)?;
+        }
+        let scanned = Scanned::of(&mut rows, weights, config.missing)?;
+        let (n, holed) = (rows.n_rows(), Holed { scans: 1, filling: None });
+        let (observers, cancel) = (&mut observers[..], &cancel);
+        let run = OnDiskRun { config, plan, cancel, observers, checkpoints, survey: None };
+        let Some(Scanned { mut report, filling, weights: dropping, chunks }) = scanned else {
+            return run.fit(rows, weights, holed);
+        };
+        let n = n - report.dropped;
+        config.check(n, rows.n_cols())?;
+        let mut fit = match filling {
+            None => run.fit(rows, dropping.as_deref().or(weights), holed)?,
+            Some(filling) if config.missing == Missing::Em => {
+                let OnDiskRun { plan, observers, checkpoints, .. } = run;
+                let pool = config.thread_pool(plan.threads)?;
+                let mut rows = FilledChunks {
+                    rows,
+                    chunks,
+                    n_holes: report.entries,
+                    weights,
+                    plan: &plan,
+                    pool: &pool,
+                    ridge: config.em.ridge,
+                    now: Filler::Means(filling),
+                    next: None,
+                    cancel,
+                    compared: 0,
+                    scans: 1,
+                };
+                let (fit, point) = em(&mut rows, config, observers, cancel, checkpoints)?;
+                report.stationary_point = Some(point);
+                fit
+            }
+            Some(filling) => {
+                let fill = |mut rows: Matrix<'static>| {
+                    rows.fill_holes(&filling.values);
+                    Ok(rows)
+                };
+                let holed = Holed { filling: Some(&filling), ..holed };
+                run.fit(FilledRows::new(rows, chunks, fill), weights, holed)?
+            }
+        };
+        fit.model.count_rows(n);
+        fit.missing = Some(report);
+        Ok(fit)
     }
 }

@@ -21,7 +21,7 @@ use crate::choose::{Plan, StepSize, StreamPlan, sample_rows};
 use crate::columns::{RowSurvey, Scaling, check_weights};
 use crate::config::FitConfig;
 use crate::matrix::{Genotypes, Matrix, RowChunks};
-use crate::missing::{FilledRows, Holes, Missing, MissingReport, Scanned};
+use crate::missing::{Holes, Missing, MissingReport};
 use crate::model::most_likely_dimension;
 use crate::moments::Moments;
 use crate::observe::{Event, Observer, Record};
@@ -35,7 +35,7 @@ use in_memory::InMemory;
 pub use missing::CompletedFit;
 use missing::Rounded;
 use moments::FromMoments;
-use on_disk::{Holed, OnDisk};
+use on_disk::{Holed, OnDiskRun};
 pub use on_ranks::RankRows;
 use operator::GivenOperator;
 use source::Source;
@@ -369,34 +369,18 @@ impl<'a> Run<'a> {
             self.config.refuse_missing("rows in chunks")?;
         }
         self.config.refuse_scale_of_genotypes()?;
-        let Self { config, weights, mut observers, cancel, checkpoints, survey, .. } = self;
+        let Self { config, weights, mut observers, cancel, checkpoints, survey, narrowed } = self;
         let checkpoints = on_disk::with_fingerprint(checkpoints, &mut rows, weights, &plan)?;
         let checkpoints = missing::naming(checkpoints, config);
-        let mut rest =
-            OnDiskRun { config, plan, cancel: &cancel, observers: &mut observers, checkpoints, survey };
-        if config.missing == Missing::Error {
-            return rest.fit(rows, weights, Holed::default());
+        if config.missing != Missing::Error {
+            let run = Self { config, weights, narrowed, observers, cancel, checkpoints, survey };
+            return run.fit_planned_completing(rows, plan);
         }
-        if let Some(weights) = weights {
-            check_weights(rows.n_rows(), weights)?;
-        }
-        let Some(Scanned { report, filling, weights: dropping }) =
-            Scanned::of(&mut rows, weights, config.missing)?
-        else {
-            return rest.fit(rows, weights, Holed { scans: 1, filling: None });
-        };
-        let n = rows.n_rows() - report.dropped;
-        config.check(n, rows.n_cols())?;
-        let mut fit = match &filling {
-            Some(filling) => {
-                let rows = FilledRows::new(rows, filling);
-                rest.fit(rows, weights, Holed { scans: 1, filling: Some(filling) })?
-            }
-            None => rest.fit(rows, dropping.as_deref().or(weights), Holed { scans: 1, filling: None })?,
-        };
-        fit.model.count_rows(n);
-        fit.missing = Some(report);
-        Ok(fit)
+        OnDiskRun { config, plan, cancel: &cancel, observers: &mut observers, checkpoints, survey }.fit(
+            rows,
+            weights,
+            Holed::default(),
+        )
     }
 
     /// Fits packed genotypes: samples are rows, variants columns, and what is missing is the mean. Weights are refused.
@@ -424,32 +408,6 @@ impl<'a> Run<'a> {
         let session = Session::new(config, checkpoints)?;
         let clock = session.clock();
         run_on(GivenOperator::new(operator), config, session, &clock, &cancel, &mut observers)
-    }
-}
-
-/// A fit of rows on disk about to be made.
-struct OnDiskRun<'r, 'o, 'c> {
-    config: &'r FitConfig,
-    plan: StreamPlan,
-    cancel: &'r CancelToken,
-    observers: &'r mut [&'o mut (dyn Observer + Send)],
-    checkpoints: Checkpoints<'c>,
-    survey: Option<RowSurvey>,
-}
-
-impl OnDiskRun<'_, '_, '_> {
-    fn fit(&mut self, rows: impl RowChunks, weights: Option<&[f64]>, holed: Holed<'_>) -> Result<Fit, Error> {
-        let Self { config, plan, cancel, observers, checkpoints, survey } = self;
-        let survey = survey.take();
-        let session = Session::new(config, std::mem::take(checkpoints))?;
-        config.on_threads(plan.threads, || {
-            let clock = session.clock();
-            let source =
-                OnDisk::new(rows, weights, holed, config, plan.clone(), session.resumes(), survey, cancel)?;
-            let mut told = source.announcing_to(observers);
-            let mut told: Vec<&mut (dyn Observer + Send)> = told.iter_mut().map(|o| o as _).collect();
-            run_on(source, config, session, &clock, cancel, &mut told)
-        })
     }
 }
 

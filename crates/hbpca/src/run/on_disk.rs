@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 
 use super::source::Source;
-use crate::checkpoint::Checkpoints;
+use super::{Fit, run_on};
+use crate::checkpoint::{Checkpoints, Session};
 use crate::choose::{Plan, StreamPlan, sample_rows};
 use crate::columns::{RowMap, RowSurvey};
 use crate::config::FitConfig;
@@ -23,6 +24,35 @@ pub(super) struct OnDisk<'s> {
     range: usize,
     found: Arc<OnceLock<(RowMap, f64)>>,
     scans: u64,
+}
+
+/// A fit of rows on disk about to be made.
+pub(super) struct OnDiskRun<'r, 'o, 'c> {
+    pub(super) config: &'r FitConfig,
+    pub(super) plan: StreamPlan,
+    pub(super) cancel: &'r CancelToken,
+    pub(super) observers: &'r mut [&'o mut (dyn Observer + Send)],
+    pub(super) checkpoints: Checkpoints<'c>,
+    pub(super) survey: Option<RowSurvey>,
+}
+
+impl OnDiskRun<'_, '_, '_> {
+    pub(super) fn fit(
+        self,
+        rows: impl RowChunks,
+        weights: Option<&[f64]>,
+        holed: Holed<'_>,
+    ) -> Result<Fit, Error> {
+        let Self { config, plan, cancel, observers, checkpoints, survey } = self;
+        let session = Session::new(config, checkpoints)?;
+        config.on_threads(plan.threads, || {
+            let clock = session.clock();
+            let source = OnDisk::new(rows, weights, holed, config, plan, session.resumes(), survey, cancel)?;
+            let mut told = source.announcing_to(observers);
+            let mut told: Vec<&mut (dyn Observer + Send)> = told.iter_mut().map(|o| o as _).collect();
+            run_on(source, config, session, &clock, cancel, &mut told)
+        })
+    }
 }
 
 /// What is known of the holes of rows on disk.

@@ -82,7 +82,7 @@ fn csr<T: hbpca::Real>(x: &Csr<'_, T>, rows: Range<usize>) -> Result<Csr<'static
         values.extend_from_slice(row_values);
         starts.push(columns.len());
     }
-    Csr::new(x.n_cols(), starts, columns, values)
+    Csr::deferring_finite_check(x.n_cols(), starts, columns, values)
 }
 
 /// Uniform numbers in (−1, 1), the same every time.

@@ -131,10 +131,15 @@ impl FitConfig {
         beside: u64,
     ) -> Result<StreamPlan, Error> {
         let chunk_bytes = self.plan_with_chunks(rows, memory, beside, None)?.chunk_bytes;
-        rows.cut(chunk_bytes)?;
+        rows.cut(chunk_bytes / self.growth_of_rows())?;
         let longest = rows.starts().windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0) as u64;
         let row = rows.bytes() / rows.n_rows().max(1) as u64;
-        self.plan_with_chunks(rows, memory, beside, Some(longest * row.max(1)))
+        self.plan_with_chunks(rows, memory, beside, Some(longest * row.max(1) * self.growth_of_rows()))
+    }
+
+    /// Bytes that rows take in memory for each that they take on disk: those that `em` completes are f64, and their f32 is there until they are.
+    fn growth_of_rows(&self) -> u64 {
+        if self.missing == Missing::Em { 3 } else { 1 }
     }
 
     /// Memory of the weights of n rows: as they were given, scaled to mean 1, and those of the resident rows. Rows are dropped by a weight of 0.
@@ -153,6 +158,7 @@ impl FitConfig {
     ) -> Result<StreamPlan, Error> {
         self.check(rows.n_rows(), rows.n_cols())?;
         let facts = Facts::of(rows);
+        let facts = Facts { row: facts.row * self.growth_of_rows(), ..facts };
         let chunk_of = |usable: u64| {
             chunk.unwrap_or_else(|| (usable / 16).clamp(SMALLEST_CHUNK, LARGEST_CHUNK).max(facts.row))
         };
@@ -229,7 +235,7 @@ impl FitConfig {
         self.memory_beside_on(rows, threads)
     }
 
-    /// The same on so many threads, whatever the machine has.
+    /// The same on so many threads, whatever the machine has. The matrix that `em` completes is a copy in f64.
     pub fn memory_beside_on(&self, rows: &dyn RowChunks, threads: usize) -> u64 {
         let facts = Facts::of(rows);
         let threads = threads as u64;
@@ -244,7 +250,8 @@ impl FitConfig {
             .filter(likely)
             .map(|x| x.needs.kept.saturating_add(threads.saturating_mul(x.needs.worker)))
             .max();
-        most.unwrap_or(0).saturating_add(PROGRAM)
+        let completed = if self.missing == Missing::Em { 8 * rows.nnz() as u64 } else { 0 };
+        most.unwrap_or(0).saturating_add(PROGRAM).saturating_add(completed)
     }
 }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use twox_hash::XxHash3_64;
 
+use crate::matrix::{chunk_changed, place_of_chunk};
 use crate::{Archive, Error};
 
 /// The hash of each chunk that a full pass has read.
@@ -27,20 +28,14 @@ impl ChunkHashes {
             self.known.resize(i + 1, None);
         }
         match self.known[i].replace(hash) {
-            Some(before) if before != hash => {
-                let Range { start, end } = rows;
-                let place = format!("chunk {i}: rows {start} to {} (counted from 0)", end - 1);
-                Err(if self.from_checkpoint {
-                    Error::Checkpoint(format!(
-                        "{place} have changed since it was written: give the data it was made from, or begin anew"
-                    ))
-                } else {
-                    let text = format!(
-                        "{place} have changed since the first pass read them; run again when nobody writes to the data"
-                    );
-                    Error::Source(text.into())
-                })
-            }
+            Some(before) if before != hash => Err(if self.from_checkpoint {
+                let place = place_of_chunk(i, rows);
+                Error::Checkpoint(format!(
+                    "{place} have changed since it was written: give the data it was made from, or begin anew"
+                ))
+            } else {
+                Error::Source(chunk_changed(i, rows).into())
+            }),
             _ => Ok(()),
         }
     }
