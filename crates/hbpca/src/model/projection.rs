@@ -1,5 +1,7 @@
 //! The maps between rows and scores.
 
+use std::ops::Range;
+
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
@@ -10,6 +12,13 @@ use crate::{Csr, Dense, Error, Matrix, kernels};
 
 /// Numbers prepared at a time: 256 KiB, which stay in the second-level cache between being written and being multiplied.
 const NUMBERS_AT_A_TIME: usize = 1 << 15;
+
+/// Numbers of a map that a thread makes at a time.
+const CHUNK: usize = 1 << 14;
+/// Compressed rows that a thread takes at a time.
+const SPARSE_ROWS: usize = 256;
+/// Scores of compressed rows that are computed at a time: those of a column fill a cache line.
+const SCORES_AT_A_TIME: usize = 8;
 
 /// Rows of d columns to prepare at a time; depends on d alone, so that every number of threads gives the same bits.
 pub(super) fn rows_at_a_time(d: usize) -> usize {
@@ -95,49 +104,63 @@ impl<'a> Projection<'a> {
     /// Scores of every row, rounded to `T` at the end: n×k, row-major. Sparse rows stay sparse.
     pub fn transform_to<T: Real>(&self, matrix: &Matrix<'_>) -> Result<Vec<T>, Error> {
         self.check(matrix)?;
-        let (d, k) = (self.d, self.n_components());
-        // D⁻¹UF⁻¹, d×k: the k values of a column side by side.
-        let mut map = vec![0.0; d * k];
-        for j in 0..d {
-            let inverse = self.scale.map_or(1.0, |s| 1.0 / s[j]);
-            for c in 0..k {
-                map[j * k + c] = self.components[c * d + j] * inverse / self.factors[c];
-            }
-        }
+        let k = self.n_components();
         let mut scores = vec![T::default(); matrix.n_rows() * k];
-        let rows = rows_at_a_time(d);
-        let blocks = scores.par_chunks_mut((rows * k).max(1)).enumerate();
         match matrix {
-            Matrix::DenseF32(x) => blocks.for_each_init(Vec::new, |room, (i, scores)| {
-                project_dense(x, i * rows, self.shift, &map, room, scores);
-            }),
-            Matrix::DenseF64(x) => blocks.for_each_init(Vec::new, |room, (i, scores)| {
-                project_dense(x, i * rows, self.shift, &map, room, scores);
-            }),
-            Matrix::CsrF32(x) => {
-                let of_mean = self.of_mean(&map);
-                blocks.for_each_init(Vec::new, |room, (i, scores)| {
-                    project_sparse(x, i * rows, &of_mean, &map, room, scores);
-                });
-            }
-            Matrix::CsrF64(x) => {
-                let of_mean = self.of_mean(&map);
-                blocks.for_each_init(Vec::new, |room, (i, scores)| {
-                    project_sparse(x, i * rows, &of_mean, &map, room, scores);
-                });
-            }
+            _ if k == 0 => {}
+            Matrix::DenseF32(x) => self.transform_dense(x, &mut scores),
+            Matrix::DenseF64(x) => self.transform_dense(x, &mut scores),
+            Matrix::CsrF32(x) => self.transform_sparse(x, &mut scores),
+            Matrix::CsrF64(x) => self.transform_sparse(x, &mut scores),
         }
         Ok(scores)
     }
 
-    /// What `map` makes of the mean, which sparse rows are not moved by.
-    fn of_mean(&self, map: &[f64]) -> Vec<f64> {
+    fn transform_dense<S: Stored, T: Real>(&self, x: &Dense<'_, S>, scores: &mut [T]) {
+        let (rows, k) = (rows_at_a_time(self.d), self.n_components());
+        let map = self.map_to(0..k);
+        let blocks = scores.par_chunks_mut(rows * k).enumerate();
+        blocks.for_each_init(Vec::new, |room, (i, scores)| {
+            project_dense(x, i * rows, self.shift, &map, room, scores);
+        });
+    }
+
+    /// Some scores at a time, so that what is read at random stays small.
+    fn transform_sparse<S: Stored, T: Real>(&self, x: &Csr<'_, S>, scores: &mut [T]) {
         let k = self.n_components();
-        let mut of_mean = vec![0.0; k];
-        for (row, mu) in map.chunks_exact(k.max(1)).zip(self.shift.unwrap_or(&[])) {
-            of_mean.iter_mut().zip(row).for_each(|(o, u)| *o += mu * u);
+        for from in (0..k).step_by(SCORES_AT_A_TIME) {
+            let panel = from..k.min(from + SCORES_AT_A_TIME);
+            let map = self.map_to(panel.clone());
+            let mut of_mean = vec![0.0; panel.len()];
+            for (row, mu) in map.chunks_exact(panel.len()).zip(self.shift.unwrap_or(&[])) {
+                of_mean.iter_mut().zip(row).for_each(|(o, u)| *o += mu * u);
+            }
+            let blocks = scores.par_chunks_mut(SPARSE_ROWS * k).enumerate();
+            blocks.for_each_init(Vec::new, |dots, (i, scores)| {
+                dots.resize(scores.len() / k * panel.len(), 0.0);
+                kernels::dots_csr(x, i * SPARSE_ROWS, &map, panel.len(), dots);
+                for (scores, dots) in scores.chunks_exact_mut(k).zip(dots.chunks_exact(panel.len())) {
+                    let each = scores[panel.clone()].iter_mut().zip(dots).zip(&of_mean);
+                    each.for_each(|((score, dot), o)| *score = T::from_f64(dot - o));
+                }
+            });
         }
-        of_mean
+    }
+
+    /// Some columns of D⁻¹UF⁻¹, row-major: their values for a feature lie side by side.
+    fn map_to(&self, scores: Range<usize>) -> Vec<f64> {
+        let width = scores.len();
+        let mut map = vec![0.0; self.d * width];
+        let rows = CHUNK.div_ceil(width);
+        map.par_chunks_mut(rows * width).enumerate().for_each(|(i, map)| {
+            for (j, row) in map.chunks_exact_mut(width).enumerate().map(|(j, row)| (i * rows + j, row)) {
+                let inverse = self.scale.map_or(1.0, |s| 1.0 / s[j]);
+                for (value, c) in row.iter_mut().zip(scores.clone()) {
+                    *value = self.components[c * self.d + j] * inverse / self.factors[c];
+                }
+            }
+        });
+        map
     }
 
     /// Rows from scores s (n×k, row-major), rounded to `T` at the end: x = μ + DUFs, the point nearest to the data within the
@@ -230,24 +253,6 @@ fn project_dense<S: Stored, T: Real>(
     let into = MatMut::from_row_major_slice_mut(found, count, k);
     matmul(into, Accum::Replace, centred, MatRef::from_row_major_slice(map, d, k), 1.0, Par::Seq);
     scores.iter_mut().zip(found.iter()).for_each(|(score, x)| *score = T::from_f64(*x));
-}
-
-/// `scores` ← X·map − 1·`of_mean`ᵀ for the compressed rows from `first` on.
-fn project_sparse<S: Stored, T: Real>(
-    x: &Csr<'_, S>,
-    first: usize,
-    of_mean: &[f64],
-    map: &[f64],
-    room: &mut Vec<f64>,
-    scores: &mut [T],
-) {
-    let k = of_mean.len();
-    room.resize(scores.len(), 0.0);
-    kernels::dots_csr(x, first, map, k, room);
-    for (scores, dots) in scores.chunks_exact_mut(k).zip(room.chunks_exact(k)) {
-        let each = scores.iter_mut().zip(dots).zip(of_mean);
-        each.for_each(|((score, dot), o)| *score = T::from_f64(dot - o));
-    }
 }
 
 #[cfg(test)]
