@@ -32,6 +32,7 @@ pub struct Settings<'py> {
     em_tol: Option<f64>,
     em_max_rounds: Option<usize>,
     em_ridge: Option<f64>,
+    disk_rate: Option<f64>,
 }
 
 /// A mini-batch: a number of rows, a share of them, or text such as `1%`.
@@ -76,6 +77,7 @@ impl Settings<'_> {
         set(&mut config.em.tol, self.em_tol);
         set(&mut config.em.ridge, self.em_ridge);
         config.em.max_rounds = self.em_max_rounds.unwrap_or(config.em.max_rounds);
+        config.disk_rate = self.disk_rate;
         config.start = self.start.as_ref().map(first_iterate).transpose()?;
         Ok(config)
     }

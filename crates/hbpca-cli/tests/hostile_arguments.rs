@@ -121,6 +121,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("--keep", NAMES),
     ("--shuffle", NUMBERS),
     ("--part-size", NUMBERS),
+    ("--disk", NUMBERS),
     ("--top", NUMBERS),
 ];
 const FLAGS: &[&str] = &[

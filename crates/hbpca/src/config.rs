@@ -92,6 +92,8 @@ pub struct FitConfig {
     pub tuning: Tuning,
     /// Bytes that a fit in memory may take, data included; one that would take more is refused before it begins.
     pub memory: Option<u64>,
+    /// Bytes a second that rows on disk are read at: what the choice of a solver for them counts with. A nominal device reads 1 GB.
+    pub disk_rate: Option<f64>,
     /// Asks for a [probe](crate::probe) after the run: bounds on angles that fail with this probability at most.
     pub certify: Option<f64>,
     /// Seed of the probe; the operating system's where none is given.
@@ -121,6 +123,7 @@ impl Default for FitConfig {
             precision: PrecisionChoice::Auto,
             tuning: Tuning::Nominal,
             memory: None,
+            disk_rate: None,
             certify: None,
             probe_seed: None,
             missing: Missing::Error,
@@ -158,6 +161,12 @@ impl FitConfig {
         {
             let advice = "a probability of failure lies above 0 and at most at 0.5; try 1e-9";
             return Err(Error::parameter("certify", delta, advice));
+        }
+        if let Some(rate) = self.disk_rate
+            && !(rate > 0.0 && rate.is_finite())
+        {
+            let advice = "a disk reads a positive number of bytes a second; try 200e6";
+            return Err(Error::parameter("disk_rate", rate, advice));
         }
         if self.missing == Missing::Em {
             self.em.check()?;

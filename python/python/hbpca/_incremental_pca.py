@@ -40,7 +40,7 @@ class IncrementalPCA(PCA):
     tol = angle_tol = certify = max_passes = max_seconds = None
     missing, em_tol, em_max_rounds, em_ridge = "error", None, None, None
     eta = momentum = lambda2 = batch = epoch = None
-    random_state = threads = memory_limit = callback = None
+    random_state = threads = memory_limit = disk_rate = callback = None
     warm_start = False
     verbose = 0
 

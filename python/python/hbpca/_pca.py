@@ -103,6 +103,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
         Bytes, or text such as "4G", that a fit of a file or of rows in chunks may take; `None` is half of what the machine or
         its control group allows. A file (a path, or with a limit an `np.memmap` of a whole `.npy`) or a source of chunks that
         does not fit is read in every pass. Other arrays are in memory already and are not limited.
+    disk_rate : float or None, default=None
+        Bytes a second that rows on disk, or in chunks, come at, such as 200e6: the slower, the more a solver of few passes is
+        worth to `solver="auto"`. `None` counts with a nominal 1e9.
     comm : communicator or None, default=None
         One of mpi4py, or anything with its `Get_rank`, `Get_size`, `Send`, `Recv` and `Bcast` of buffers: every rank gives its
         own rows to `fit` and ends with the same components of all ranks' rows.
@@ -174,6 +177,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
         random_state=None,
         threads=None,
         memory_limit=None,
+        disk_rate=None,
         comm=None,
         round_cost=None,
         warm_start=False,
@@ -207,6 +211,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
         self.random_state = random_state
         self.threads = threads
         self.memory_limit = memory_limit
+        self.disk_rate = disk_rate
         self.comm = comm
         self.round_cost = round_cost
         self.warm_start = warm_start

@@ -32,6 +32,7 @@ class Choices(TypedDict, total=False):
     em_tol: float | None
     em_max_rounds: int | None
     em_ridge: float | None
+    disk_rate: float | None
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class Settings:
     em_tol: float | None = None
     em_max_rounds: int | None = None
     em_ridge: float | None = None
+    disk_rate: float | None = None
 
     @classmethod
     def of(cls, choices: Mapping[str, Any], asked: Request, *, random_state: Any, start: Any = None) -> Settings:

@@ -93,6 +93,9 @@ pub struct FitArgs {
     /// the machine or its control group allows]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<ByteSize>,
+    /// Bytes a second that data on disk is read at, such as 200M: the slower the disk, the more a solver of few passes is worth [default: about 1G]
+    #[arg(long, value_name = "SIZE")]
+    pub disk: Option<ByteSize>,
 
     /// Keep the run here while it goes on, for --resume after a crash or Ctrl-C
     #[arg(long, value_name = "FILE", help_heading = CHECKPOINTS)]

@@ -296,6 +296,7 @@ fn config(args: &FitArgs) -> Result<FitConfig, Failure> {
         precision: multiplied_in(args.precision),
         threads: super::threads(&args.threads),
         memory: args.memory.map(|ByteSize(memory)| memory).or_else(hbpca_io::machine_memory),
+        disk_rate: args.disk.map(|ByteSize(bytes)| bytes as f64),
         tuning: if args.tune { Tuning::Measured } else { Tuning::Nominal },
         certify: args.certify,
         probe_seed: args.probe_seed,

@@ -1,5 +1,7 @@
 //! Which solver is done first.
 
+use std::fmt::Write as _;
+
 use super::SMALLEST_CHUNK;
 use super::facts::{Facts, Needs};
 use crate::Limits;
@@ -98,15 +100,18 @@ impl FitConfig {
         if self.solver != SolverKind::Auto {
             return "asked for".to_owned();
         }
-        let bytes = human(facts.bytes);
+        let mut bytes = format!("{} on disk", human(facts.bytes));
+        if let Some(rate) = self.disk_rate {
+            let _ = write!(bytes, ", at {} a second,", human(rate as u64));
+        }
         match chosen.solver {
             SolverKind::Covariance => format!(
-                "one pass over {bytes} on disk forms C; {} multiply-adds a row of {} bytes do not hold it up for long",
+                "one pass over {bytes} forms C; {} multiply-adds a row of {} bytes do not hold it up for long",
                 facts.d * facts.d / 2,
                 facts.row
             ),
             SolverKind::Anchored => format!(
-                "about {} passes over {bytes} on disk where krylov would read {}{}",
+                "about {} passes over {bytes} where krylov would read {}{}",
                 chosen.passes,
                 krylov_passes(&self.limits, self.k).round(),
                 too_large(facts, candidates)
@@ -121,7 +126,7 @@ impl FitConfig {
                 } else {
                     "the memory holds no anchors"
                 };
-                format!("about {} passes over {bytes} on disk; {why}", chosen.passes.round())
+                format!("about {} passes over {bytes}; {why}", chosen.passes.round())
             }
         }
     }

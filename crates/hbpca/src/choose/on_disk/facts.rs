@@ -3,7 +3,7 @@
 use crate::matrix::{Matrix, RowChunks};
 use crate::solver::{solves_partially, vectors_kept};
 
-/// What a device reads and a small machine multiplies, where only their ratio decides: bytes and multiply-adds a second.
+/// What a nominal device reads and a small machine multiplies, where only their ratio decides: bytes and multiply-adds a second.
 const READ_RATE: f64 = 1e9;
 const MULTIPLY_RATE: f64 = 30e9;
 /// Products with compressed rows, whose entries are scattered, are slower by this.
@@ -19,6 +19,8 @@ pub(in crate::choose) struct Facts {
     pub(in crate::choose) bytes: u64,
     /// Mean bytes of a row.
     pub(super) row: u64,
+    /// Bytes that are read in a second.
+    pub(super) read_rate: f64,
 }
 
 impl Facts {
@@ -26,14 +28,20 @@ impl Facts {
         let (n, d) = (rows.n_rows(), rows.n_cols());
         let (nnz, bytes) = (rows.nnz() as f64, rows.bytes());
         let row = bytes.div_ceil(n.max(1) as u64).max(1);
-        Self { n, d, nnz, sparse: rows.is_sparse(), bytes, row }
+        Self { n, d, nnz, sparse: rows.is_sparse(), bytes, row, read_rate: READ_RATE }
     }
 
     /// Of rows in memory.
     pub(in crate::choose) fn of_matrix(matrix: &Matrix<'_>) -> Self {
         let (n, d, bytes) = (matrix.n_rows(), matrix.n_cols(), matrix.bytes_per_pass() as u64);
         let row = bytes.div_ceil(n.max(1) as u64).max(1);
-        Self { n, d, nnz: matrix.nnz() as f64, sparse: matrix.is_sparse(), bytes, row }
+        let (nnz, sparse) = (matrix.nnz() as f64, matrix.is_sparse());
+        Self { n, d, nnz, sparse, bytes, row, read_rate: READ_RATE }
+    }
+
+    /// The same of a device that reads so many bytes a second.
+    pub(super) fn read_at(self, rate: Option<f64>) -> Self {
+        Self { read_rate: rate.unwrap_or(self.read_rate), ..self }
     }
 
     /// Bytes of one vector.
@@ -75,17 +83,22 @@ impl Facts {
         self.needs(square.saturating_mul(decomposed).saturating_add(kept), square)
     }
 
+    /// Seconds in which all rows are read.
+    pub(super) fn reading_seconds(&self) -> f64 {
+        self.bytes as f64 / self.read_rate
+    }
+
     /// Seconds of a pass that multiplies with p vectors.
     pub(super) fn pass_seconds(&self, p: usize) -> f64 {
         let slower = if self.sparse { SPARSE_PRODUCTS } else { 1.0 };
         let multiplying = 2.0 * self.nnz * p as f64 * slower / MULTIPLY_RATE;
-        multiplying.max(self.bytes as f64 / READ_RATE)
+        multiplying.max(self.reading_seconds())
     }
 
     /// Seconds of forming C.
     pub(super) fn forming_seconds(&self) -> f64 {
         let multiplying = self.n as f64 * (self.d as f64).powi(2) / 2.0 / MULTIPLY_RATE;
-        multiplying.max(self.bytes as f64 / READ_RATE)
+        multiplying.max(self.reading_seconds())
     }
 }
 

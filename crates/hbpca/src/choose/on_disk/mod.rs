@@ -157,7 +157,7 @@ impl FitConfig {
         chunk: Option<u64>,
     ) -> Result<StreamPlan, Error> {
         self.check(rows.n_rows(), rows.n_cols())?;
-        let facts = Facts::of(rows);
+        let facts = Facts::of(rows).read_at(self.disk_rate);
         let facts = Facts { row: facts.row * self.growth_of_rows(), ..facts };
         let chunk_of = |usable: u64| {
             chunk.unwrap_or_else(|| (usable / 16).clamp(SMALLEST_CHUNK, LARGEST_CHUNK).max(facts.row))

@@ -48,6 +48,54 @@ fn few_columns_are_formed_many_anchored_and_too_many_left_to_krylov() {
     assert_eq!(solver(40_000, 120 << 20), SolverKind::Krylov);
 }
 
+/// Compressed rows that are never read.
+struct Compressed(Claimed);
+
+impl RowChunks for Compressed {
+    fn n_rows(&self) -> usize {
+        self.0.n
+    }
+    fn n_cols(&self) -> usize {
+        self.0.d
+    }
+    fn nnz(&self) -> usize {
+        50 * self.0.n
+    }
+    fn is_sparse(&self) -> bool {
+        true
+    }
+    fn bytes(&self) -> u64 {
+        (8 * self.nnz()) as u64
+    }
+    fn starts(&self) -> &[usize] {
+        &[0]
+    }
+    fn read_chunk(&mut self, _: usize, _: Option<Matrix<'static>>) -> Result<Matrix<'static>, Error> {
+        unreachable!("plans read nothing")
+    }
+    fn read_rows(&mut self, _: std::ops::Range<usize>) -> Result<Matrix<'static>, Error> {
+        unreachable!("plans read nothing")
+    }
+}
+
+#[test]
+fn a_slow_disk_is_read_less_often() {
+    let rows = Compressed(Claimed { n: 1 << 24, d: 40_000 });
+    let plan = |disk_rate: Option<f64>| {
+        let config = FitConfig { k: 10, disk_rate, ..FitConfig::default() };
+        config.plan_with_chunks(&rows, 1 << 30, 0, None)
+    };
+    let [usual, fast, slow] = [None, Some(5e9), Some(50e6)].map(|rate| plan(rate).unwrap());
+    assert_eq!((usual.solver, fast.solver), (SolverKind::Krylov, SolverKind::Krylov));
+    assert_eq!(slow.solver, SolverKind::Anchored);
+    assert!(slow.passes < usual.passes);
+    assert!(slow.chosen_because.contains("on disk, at 47.7 MiB a second,"), "{}", slow.chosen_because);
+    for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let error = plan(Some(rate)).unwrap_err().to_string();
+        assert!(error.starts_with("disk_rate = ") && error.contains("positive number of bytes"), "{error}");
+    }
+}
+
 #[test]
 fn plans_stay_within_the_memory_whatever_n_is() {
     for n in [10_000, 1 << 22, 1 << 34] {
