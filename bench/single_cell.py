@@ -2,7 +2,7 @@
 """Fit counts of single cells in a compressed .h5ad file: hbpca --memory against scanpy's pp.pca.
 
     python3 bench/single_cell.py [--cells 200000] [--genes 20000] [--entries 2000] [-k 50] [--memory 2G] [--folder DIR]
-                                 [--runs NAMES]
+                                 [--runs NAMES] [--genes-used marked,all] [--limit 900]
 
 Generates the file once (its seed is printed): each cell draws its counts from one of 60 mixtures of gene programs. X is
 log1p of counts brought to 10,000 a cell, f32, compressed rows, gzip, as anndata writes it. `highly_variable` marks 2,000 genes.
@@ -30,9 +30,6 @@ from out_of_core import BINARY, components, human, sine, watch
 N_TYPES, N_PROGRAMS, TABLE = 60, 120, 1 << 16
 #: Marked as highly variable.
 N_MARKED = 2000
-#: A run that takes longer is ended.
-LIMIT = 900.0
-
 #: scanpy in a process of its own: reads the file, fits, saves the components, prints one JSON object.
 PEER = """
 import json, sys, time
@@ -116,11 +113,11 @@ def frame(file, name: str, index: np.ndarray, columns: dict) -> None:
         stored.attrs.update({"encoding-type": "array", "encoding-version": "0.2.0"})
 
 
-def run(command: list, out) -> tuple[dict | None, float, int]:
-    """Runs a command; returns what it printed as JSON, seconds and peak memory."""
+def run(command: list, out, limit: float) -> tuple[dict | None, float, int]:
+    """Runs a command, for so many seconds at most; returns what it printed as JSON, seconds and peak memory."""
     begin = time.perf_counter()
     child = subprocess.Popen([str(part) for part in command], stdout=out)
-    timer = threading.Timer(LIMIT, child.kill)
+    timer = threading.Timer(limit, child.kill)
     timer.start()
     peak = watch(child)
     timer.cancel()
@@ -141,6 +138,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=BINARY.parent.parent / "single-cell")
     parser.add_argument("--runs", default="hbpca,arpack,covariance_eigh,chunked", help="[all]")
     parser.add_argument("--genes-used", default="marked,all", help="[marked,all]")
+    parser.add_argument("--limit", type=float, default=900, help="seconds after which a run is ended [900]")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     path = options.folder / f"{options.cells}x{options.genes}-{options.entries}.h5ad"
@@ -171,10 +169,10 @@ def main() -> None:
                     memory = [] if name == "hbpca-in-memory" else ["--memory", options.memory]
                     command = [BINARY, "fit", path, "-k", options.k, "--json", "-q", "-o", result, *memory]
                     command += ["--mask", mask] if mask else []
-                told, seconds, peak = run(command, out)
+                told, seconds, peak = run(command, out, options.limit)
                 label = f"scanpy {name}" if name in peers else f"{name} --memory {options.memory}" if memory else name
                 if told is None:
-                    ended = "ended after" if seconds >= LIMIT else "failed after"
+                    ended = "ended after" if seconds >= options.limit else "failed after"
                     print(f"{used:<8}{label:<26}  {ended} {seconds:.0f} s, peak {human(peak)}", flush=True)
                     continue
                 V = np.load(result) if name in peers else components(result)
