@@ -13,9 +13,13 @@ use hbpca_io::{ByteSize, MissingFields};
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
+use rayon::prelude::*;
 
 use crate::errors::{Failure, Outcome};
 use crate::pool::on_own_threads;
+
+/// Columns that a thread copies at a time.
+const COPIED_AT_A_TIME: usize = 1 << 16;
 
 /// Rows in NumPy's memory. Variants are told apart by their attributes.
 #[derive(FromPyObject)]
@@ -225,7 +229,11 @@ impl Integers<'_> {
         match self {
             // The same 32 bits: a negative number becomes one above 2³¹, beyond every d of 32-bit indices, and is refused
             // as such. A copy: another thread may write to the array after it was checked, and kernels take indices at their word.
-            Self::I32(x) => Ok(Cow::Owned(bytemuck::cast_slice(contiguous(x)?).to_vec())),
+            Self::I32(x) => {
+                let columns: &[u32] = bytemuck::cast_slice(contiguous(x)?);
+                let copy = || columns.par_iter().with_min_len(COPIED_AT_A_TIME).copied().collect();
+                Ok(Cow::Owned(on_own_threads(copy)))
+            }
             Self::I64(x) => {
                 let narrow = contiguous(x)?.iter().map(|&column| {
                     u32::try_from(column).map_err(|_| {

@@ -79,15 +79,35 @@ fn scores_of_rows<'py, T: Real + Element>(
     rule: HolesInRows,
 ) -> Outcome<Bound<'py, PyAny>> {
     let projection = maps.projection()?;
-    let mut scores: Vec<T> = detach(py, || projection.transform_to(matrix))?;
+    let (n, k) = (matrix.n_rows(), projection.n_components());
+    let table_of_scores = written(py, n, k, |scores: &mut [T]| projection.transform_into(matrix, scores))?;
     // A row with NaN or an infinity has no finite score, as 0·∞ is NaN: the k scores tell at k/d of the cost of the d entries.
-    if !scores.iter().all(|score| score.to_f64().is_finite()) {
+    let is_finite = contiguous(&table_of_scores.readonly())?.iter().all(|score| score.to_f64().is_finite());
+    if !is_finite {
         if rule == HolesInRows::Refused {
             rows.matrix(FiniteCheck::Now)?;
         }
-        scores = detach(py, || projection.transform_with_holes(matrix, rule))?;
+        return table(py, detach(py, || projection.transform_with_holes::<T>(matrix, rule))?, n, k);
     }
-    table(py, scores, matrix.n_rows(), projection.n_components())
+    Ok(table_of_scores.reshape([n, k])?.into_any())
+}
+
+/// A new array of so many rows and columns, in one dimension, that `write` fills: NumPy takes large pages for it, and is handed nothing twice.
+fn written<'py, T: Element + Default>(
+    py: Python<'py>,
+    rows: usize,
+    columns: usize,
+    write: impl FnOnce(&mut [T]) -> Result<(), hbpca::Error> + Send,
+) -> Outcome<Bound<'py, PyArray1<T>>>
+where
+    T: Send,
+{
+    let array = PyArray1::<T>::zeros(py, rows * columns, false);
+    let mut writing = array.readwrite();
+    let values = writing.as_slice_mut().map_err(|error| Failure::Python(error.into()))?;
+    detach(py, || write(values))?;
+    drop(writing);
+    Ok(array)
 }
 
 /// Scores in either precision.
@@ -125,8 +145,9 @@ fn rows_of_scores<'py, T: Real + Element>(
         return Err(hbpca::Error::shape("scores of each row", projection.n_components(), k).into());
     }
     let scores = scores.as_slice().map_err(|error| Failure::Python(error.into()))?;
-    let rows = detach(py, || projection.inverse_transform_rows(scores, n))?;
-    table(py, rows, n, projection.n_features())
+    let d = projection.n_features();
+    let rows = written(py, n, d, |rows: &mut [T]| projection.inverse_transform_into(scores, rows))?;
+    Ok(rows.reshape([n, d])?.into_any())
 }
 
 /// Variances of the columns, with denominator n.

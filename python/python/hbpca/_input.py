@@ -103,7 +103,8 @@ def refuse_malformed(X):
 
 
 def _refuse_outside(what, indices, count):
-    if len(indices) and (indices.min() < 0 or indices.max() >= count):
+    # A negative number is a large one without its sign: one look at all of them.
+    if len(indices) and indices.view(f"u{indices.itemsize}").max() >= count:
         raise ValueError(f"malformed sparse matrix: {what} {indices.min()} to {indices.max()} where 0 to {count - 1} exist")
 
 

@@ -27,7 +27,7 @@ use rayon::prelude::*;
 
 use super::projection::rows_at_a_time;
 use super::{Model, Projection, Whitening};
-use crate::{Error, Matrix};
+use crate::{Error, Matrix, Real};
 
 /// The Gaussian model of prepared rows.
 #[derive(Clone, Debug, PartialEq)]
@@ -185,7 +185,8 @@ impl<'a> ProbabilisticPca<'a> {
 /// The map x ↦ D⁻¹(x − μ).
 struct Prepared {
     shift: Vec<f64>,
-    scale: Vec<f64>,
+    /// The diagonal of D, where rows are divided.
+    scale: Option<Vec<f64>>,
     /// Of x = 0.
     of_zero: Vec<f64>,
 }
@@ -193,17 +194,32 @@ struct Prepared {
 impl Prepared {
     fn new(projection: &Projection<'_>) -> Self {
         let d = projection.n_features();
-        let all = |part: Option<&[f64]>, usual: f64| part.map_or_else(|| vec![usual; d], <[f64]>::to_vec);
-        let (shift, scale) = (all(projection.shift(), 0.0), all(projection.scale(), 1.0));
-        let of_zero = shift.iter().zip(&scale).map(|(mu, s)| (0.0 - mu) / s).collect();
+        let shift = projection.shift().map_or_else(|| vec![0.0; d], <[f64]>::to_vec);
+        let scale = projection.scale().map(<[f64]>::to_vec);
+        let of_zero = (0..d).map(|j| (0.0 - shift[j]) / scale.as_ref().map_or(1.0, |s| s[j])).collect();
         Self { shift, scale, of_zero }
     }
 
     /// The rows from `first` on that `a` has room for.
     fn rows(&self, matrix: &Matrix<'_>, first: usize, a: &mut [f64]) {
         for (i, a) in a.chunks_exact_mut(self.of_zero.len()).enumerate() {
-            a.copy_from_slice(&self.of_zero);
-            matrix.for_each_in_row(first + i, |j, x| a[j] = (x - self.shift[j]) / self.scale[j]);
+            match matrix {
+                Matrix::DenseF32(x) => self.row(x.row(first + i), a),
+                Matrix::DenseF64(x) => self.row(x.row(first + i), a),
+                _ => {
+                    a.copy_from_slice(&self.of_zero);
+                    let scale = |j: usize| self.scale.as_ref().map_or(1.0, |s| s[j]);
+                    matrix.for_each_in_row(first + i, |j, x| a[j] = (x - self.shift[j]) / scale(j));
+                }
+            }
+        }
+    }
+
+    /// One dense row.
+    fn row<T: Real>(&self, x: &[T], a: &mut [f64]) {
+        a.iter_mut().zip(x).zip(&self.shift).for_each(|((a, x), mu)| *a = x.to_f64() - mu);
+        if let Some(scale) = &self.scale {
+            a.iter_mut().zip(scale).for_each(|(a, s)| *a /= s);
         }
     }
 }

@@ -17,8 +17,10 @@ const NUMBERS_AT_A_TIME: usize = 1 << 15;
 const CHUNK: usize = 1 << 14;
 /// Compressed rows that a thread takes at a time.
 const SPARSE_ROWS: usize = 256;
-/// Scores of compressed rows that are computed at a time: those of a column fill a cache line.
+/// Scores of compressed rows that are computed at a time, at least: those of a column fill a cache line. With few columns there are more.
 const SCORES_AT_A_TIME: usize = 8;
+/// At most: so many fill the registers of a kernel.
+const MOST_SCORES_AT_A_TIME: usize = 32;
 
 /// Rows of d columns to prepare at a time; depends on d alone, so that every number of threads gives the same bits.
 pub(super) fn rows_at_a_time(d: usize) -> usize {
@@ -103,17 +105,26 @@ impl<'a> Projection<'a> {
 
     /// Scores of every row, rounded to `T` at the end: n×k, row-major. Sparse rows stay sparse.
     pub fn transform_to<T: Real>(&self, matrix: &Matrix<'_>) -> Result<Vec<T>, Error> {
+        let mut scores = vec![T::default(); matrix.n_rows() * self.n_components()];
+        self.transform_into(matrix, &mut scores)?;
+        Ok(scores)
+    }
+
+    /// The same into memory of the caller's.
+    pub fn transform_into<T: Real>(&self, matrix: &Matrix<'_>, scores: &mut [T]) -> Result<(), Error> {
         self.check(matrix)?;
         let k = self.n_components();
-        let mut scores = vec![T::default(); matrix.n_rows() * k];
+        if scores.len() != matrix.n_rows() * k {
+            return Err(Error::shape("numbers to write scores to", matrix.n_rows() * k, scores.len()));
+        }
         match matrix {
             _ if k == 0 => {}
-            Matrix::DenseF32(x) => self.transform_dense(x, &mut scores),
-            Matrix::DenseF64(x) => self.transform_dense(x, &mut scores),
-            Matrix::CsrF32(x) => self.transform_sparse(x, &mut scores),
-            Matrix::CsrF64(x) => self.transform_sparse(x, &mut scores),
+            Matrix::DenseF32(x) => self.transform_dense(x, scores),
+            Matrix::DenseF64(x) => self.transform_dense(x, scores),
+            Matrix::CsrF32(x) => self.transform_sparse(x, scores),
+            Matrix::CsrF64(x) => self.transform_sparse(x, scores),
         }
-        Ok(scores)
+        Ok(())
     }
 
     fn transform_dense<S: Stored, T: Real>(&self, x: &Dense<'_, S>, scores: &mut [T]) {
@@ -128,8 +139,9 @@ impl<'a> Projection<'a> {
     /// Some scores at a time, so that what is read at random stays small.
     fn transform_sparse<S: Stored, T: Real>(&self, x: &Csr<'_, S>, scores: &mut [T]) {
         let k = self.n_components();
-        for from in (0..k).step_by(SCORES_AT_A_TIME) {
-            let panel = from..k.min(from + SCORES_AT_A_TIME);
+        let width = (NUMBERS_AT_A_TIME / self.d).clamp(SCORES_AT_A_TIME, MOST_SCORES_AT_A_TIME);
+        for from in (0..k).step_by(width) {
+            let panel = from..k.min(from + width);
             let map = self.map_to(panel.clone());
             let mut of_mean = vec![0.0; panel.len()];
             for (row, mu) in map.chunks_exact(panel.len()).zip(self.shift.unwrap_or(&[])) {
@@ -176,7 +188,17 @@ impl<'a> Projection<'a> {
 
     /// The same for n rows of scores, of which there may be none a row.
     pub fn inverse_transform_rows<T: Real>(&self, scores: &[T], n: usize) -> Result<Vec<T>, Error> {
-        let (d, k) = (self.d, self.n_components());
+        let mut rows = vec![T::default(); n.saturating_mul(self.d)];
+        self.inverse_transform_into(scores, &mut rows)?;
+        Ok(rows)
+    }
+
+    /// The same into memory of the caller's, which has room for whole rows.
+    pub fn inverse_transform_into<T: Real>(&self, scores: &[T], result: &mut [T]) -> Result<(), Error> {
+        let (d, k, n) = (self.d, self.n_components(), result.len() / self.d);
+        if result.len() != n * d {
+            return Err(Error::shape(format!("numbers to write rows of {d} to"), n * d, result.len()));
+        }
         if Some(scores.len()) != n.checked_mul(k) {
             return Err(Error::shape(
                 format!("scores of {n} rows of {k}"),
@@ -186,7 +208,8 @@ impl<'a> Projection<'a> {
         }
         if k == 0 {
             let of_mean: Vec<T> = (0..d).map(|j| T::from_f64(self.shift.map_or(0.0, |mu| mu[j]))).collect();
-            return Ok(of_mean.repeat(n));
+            result.chunks_exact_mut(d).for_each(|row| row.copy_from_slice(&of_mean));
+            return Ok(());
         }
         // FUᵀD, k×d.
         let mut map = self.components.to_vec();
@@ -196,7 +219,6 @@ impl<'a> Projection<'a> {
         }
         let map = MatRef::from_row_major_slice(&map, k, d);
         let rows = rows_at_a_time(d);
-        let mut result = vec![T::default(); n * d];
         let blocks = result.par_chunks_mut(rows * d).zip(scores.par_chunks(rows * k));
         blocks.for_each_init(<(Vec<f64>, Vec<f64>)>::default, |(given, found), (out, scores)| {
             given.clear();
@@ -211,7 +233,7 @@ impl<'a> Projection<'a> {
             }
             out.iter_mut().zip(found.iter()).for_each(|(out, x)| *out = T::from_f64(*x));
         });
-        Ok(result)
+        Ok(())
     }
 }
 
