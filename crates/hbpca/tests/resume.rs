@@ -112,6 +112,17 @@ fn assert_law(config: &FitConfig, x: &Matrix<'_>, weights: Option<&[f64]>, what:
 }
 
 #[test]
+fn what_auto_learns_is_learned_again() {
+    let (n, d) = (6000, 400);
+    let x = dense_f32(random_block(n * d, 1, 3).values(), d);
+    let config = FitConfig { k: 10, ..FitConfig::default() };
+    let looks = assert_law(&config, &x, None, "auto on a flat spectrum");
+    let fit = config.fit(&x).unwrap();
+    assert_eq!(fit.solver, SolverKind::Covariance);
+    assert!(looks > fit.history.len(), "checkpoints of both solvers");
+}
+
+#[test]
 fn every_solver_goes_on_with_the_same_bits() {
     for kind in SolverKind::ALL {
         for (storage, x) in wide_data() {

@@ -21,16 +21,21 @@ const MEMORY: f64 = 30.0;
 const MOST_NUMBERS: usize = 1 << 27;
 /// Threads of the nominal machine.
 const NOMINAL_THREADS: f64 = 4.0;
+/// The share of its usual passes that `krylov` takes where eigenvalues fall fast.
+const EASY: f64 = 0.7;
+/// A forecast of `krylov` has to exceed what forming C takes by this: its residuals fall faster than Chebyshev polynomials do.
+const MARGIN: f64 = 1.1;
 
 /// The cheaper of `covariance` and `krylov` in memory, and the reason in words.
 ///
 /// `anchored` reads the data least often but computes more on each look: it is the choice where a look means reading a disk
 /// or a network, never for a matrix in memory.
-pub(super) fn choose(matrix: &Matrix<'_>, config: &FitConfig) -> (SolverKind, String) {
+pub(super) fn choose(matrix: &Matrix<'_>, config: &FitConfig) -> Choice {
     let side = smaller_side(matrix);
     if side.checked_mul(side).is_none_or(|numbers| numbers > MOST_NUMBERS) {
         let size = (side as f64).powi(2) * 8.0 / (1_u64 << 30) as f64;
-        return (SolverKind::Krylov, format!("a covariance of {side} columns would need {size:.0} GiB"));
+        let because = format!("a covariance of {side} columns would need {size:.0} GiB");
+        return Choice { solver: SolverKind::Krylov, because, looks_worth: None };
     }
     let speeds = match config.tuning {
         Tuning::Nominal => Speeds::TYPICAL,
@@ -43,6 +48,15 @@ pub(super) fn choose(matrix: &Matrix<'_>, config: &FitConfig) -> (SolverKind, St
         cost = Cost::new(matrix, modes.as_ref(), config, speeds);
     }
     cost.verdict()
+}
+
+/// A solver for rows in memory.
+pub(super) struct Choice {
+    pub(super) solver: SolverKind,
+    /// Why.
+    pub(super) because: String,
+    /// Looks of `krylov` that take as long as `covariance` does: the better choice where it needs more.
+    pub(super) looks_worth: Option<f64>,
 }
 
 /// The side of the matrix that `covariance` decomposes: C, or AAᵀ for dense data of fewer rows than columns.
@@ -64,6 +78,8 @@ pub(super) fn krylov_sizes(matrix: &Matrix<'_>, k: usize) -> KrylovSizes {
 struct Cost {
     krylov: f64,
     passes: f64,
+    /// Of `krylov`, one look.
+    look: f64,
     covariance: f64,
     /// What of `covariance` comes after forming C.
     decomposition: f64,
@@ -89,7 +105,8 @@ impl Cost {
         let read = matrix.bytes_per_pass() as f64 / MEMORY;
         let pass = |width: f64, speed: f64| (2.0 * entries * width / (speed * filled * threads)).max(read);
         let vectors = 4.0 * d * p * (sizes.memory as f64).min(passes * p) / speeds.sparse;
-        let krylov = passes * (pass(p, early) + vectors) + pass(p.max(k), last);
+        let look = pass(p, early) + vectors;
+        let krylov = passes * look + pass(p.max(k), last);
         let side = smaller_side(matrix) as f64;
         let wide = side < d;
         let solve = if wide { work::all(side as usize) } else { work::of_leading(side as usize, config.k) };
@@ -110,26 +127,26 @@ impl Cost {
         let skipping =
             modes.filter(|_| !wide).map(|modes| (n * modes.cost() / (speeds.form * threads)).max(read));
         let forming = skipping.map_or(form + measuring, |skipping| skipping.min(form + measuring));
-        let [krylov, covariance, decomposition] =
-            [krylov, forming + solve + others, solve + others].map(|nanoseconds| nanoseconds * 1e-9);
-        Self { krylov, passes, covariance, decomposition, speeds }
+        let [krylov, look, covariance, decomposition] =
+            [krylov, look, forming + solve + others, solve + others].map(|nanoseconds| nanoseconds * 1e-9);
+        Self { krylov, passes, look, covariance, decomposition, speeds }
     }
 
-    fn verdict(&self) -> (SolverKind, String) {
-        let Self { krylov, passes, covariance, .. } = self;
+    fn verdict(&self) -> Choice {
+        let Self { krylov, passes, look, covariance, .. } = self;
         let speeds =
             if self.speeds.measured { "speeds measured here" } else { "the speeds of a nominal machine" };
-        if covariance <= krylov {
-            let reason = format!(
+        // Where the spectrum decides, `krylov` begins: it sees whether that is an easy one.
+        if *covariance <= EASY * krylov {
+            let because = format!(
                 "forming C takes about {covariance:.2} s against {krylov:.2} s of krylov, at {speeds}"
             );
-            (SolverKind::Covariance, reason)
-        } else {
-            let reason = format!(
-                "about {krylov:.2} s in {passes:.0} passes where forming C would take {covariance:.2} s, at {speeds}"
-            );
-            (SolverKind::Krylov, reason)
+            return Choice { solver: SolverKind::Covariance, because, looks_worth: None };
         }
+        let because = format!(
+            "about {krylov:.2} s in {passes:.0} passes where forming C would take {covariance:.2} s, at {speeds}"
+        );
+        Choice { solver: SolverKind::Krylov, because, looks_worth: Some(MARGIN * covariance / look) }
     }
 }
 
@@ -151,7 +168,8 @@ mod tests {
     use crate::{Csr, Dense, Limits};
 
     fn choose(matrix: &Matrix<'_>, k: usize) -> (SolverKind, String) {
-        super::choose(matrix, &FitConfig { k, ..FitConfig::default() })
+        let Choice { solver, because, .. } = super::choose(matrix, &FitConfig { k, ..FitConfig::default() });
+        (solver, because)
     }
 
     /// Numbers of which none is frequent.
@@ -185,7 +203,7 @@ mod tests {
             assert!(chosen.iter().all(|other| *other == chosen[0]), "{chosen:?}");
         }
         let config = FitConfig { tuning: Tuning::Measured, ..FitConfig::default() };
-        assert!(super::choose(&x, &config).1.ends_with("at speeds measured here"));
+        assert!(super::choose(&x, &config).because.ends_with("at speeds measured here"));
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub(crate) struct Plan {
     pub(crate) chosen_because: String,
     /// Components to ask for first.
     pub(crate) k: usize,
+    /// Looks that take as long as `covariance`, where that was the other candidate.
+    pub(crate) looks_worth: Option<f64>,
     sizes: Sizes,
 }
 
@@ -73,19 +75,20 @@ impl Plan {
             SolverKind::Auto => "nothing is known of the operator but its products",
             _ => "asked for",
         };
-        Self { solver, chosen_because: chosen_because.to_owned(), k: config.k, sizes }
+        Self { solver, chosen_because: chosen_because.to_owned(), k: config.k, looks_worth: None, sizes }
     }
 
     /// For a matrix in memory. An observer that wants every iterate needs vectors of C, and so do a start that was given and a tight limit on
     /// passes.
     pub(crate) fn in_memory(matrix: &Matrix<'_>, config: &FitConfig, iterates_wanted: bool) -> Self {
         let shape = Shape { n: matrix.n_rows(), d: matrix.n_cols() };
-        let (solver, chosen_because) = match config.solver {
+        let cost::Choice { solver, because, looks_worth } = match config.solver {
             SolverKind::Auto => cost::choose(matrix, config),
-            chosen => (chosen, "asked for".to_owned()),
+            solver => cost::Choice { solver, because: "asked for".to_owned(), looks_worth: None },
         };
         let mut plan = Self::for_shape(shape, &FitConfig { solver, ..config.clone() });
-        plan.chosen_because = chosen_because;
+        plan.chosen_because = because;
+        plan.looks_worth = looks_worth.filter(|_| config.limits.max_passes >= MANY_PASSES);
         if solver == SolverKind::Krylov {
             let free = config.limits.max_passes >= MANY_PASSES && config.start.is_none() && !iterates_wanted;
             let gains = matrix.is_sparse() && Krylov::gains_from_rows(shape.n, shape.d, config.k);

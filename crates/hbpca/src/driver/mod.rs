@@ -37,6 +37,8 @@ pub struct Report {
     pub passes: f64,
     /// Wall-clock seconds.
     pub seconds: f64,
+    /// Whether it ended because more looks lay ahead than [something else](Driver::unless_looks_exceed) would take.
+    pub gave_up: bool,
 }
 
 /// Runs solvers.
@@ -62,6 +64,8 @@ pub struct Driver<'a> {
     cancel: CancelToken,
     reference: Option<&'a [f64]>,
     observers: Vec<&'a mut dyn Observer>,
+    looks_worth: Option<f64>,
+    gave_up: bool,
 }
 
 impl<'a> Driver<'a> {
@@ -81,6 +85,13 @@ impl<'a> Driver<'a> {
     #[must_use]
     pub fn reference(mut self, u1: &'a [f64]) -> Self {
         self.reference = Some(u1);
+        self
+    }
+
+    /// Gives up when a solver [forecasts](Solver::looks_left) that it needs more looks than these, which is what another way would take.
+    #[must_use]
+    pub fn unless_looks_exceed(mut self, looks: Option<f64>) -> Self {
+        self.looks_worth = looks;
         self
     }
 
@@ -160,7 +171,8 @@ impl<'a> Driver<'a> {
             .unwrap_or_else(|| (vectors.unwrap_or_else(|| solver.take_vectors()), certificate));
         let (read, passes) = (operator.read(), operator.passes());
         let certificate = certificate.judged(self.limits.tol, outcome == Outcome::Stagnated);
-        Ok(Report { outcome, vectors, certificate, history, read, passes, seconds: clock.seconds() })
+        let (seconds, gave_up) = (clock.seconds(), self.gave_up);
+        Ok(Report { outcome, vectors, certificate, history, read, passes, seconds, gave_up })
     }
 
     /// Looks and steps until a limit is reached: how it ended, and the certificate of the last look where there is one.
@@ -204,6 +216,9 @@ impl<'a> Driver<'a> {
                 Some(Outcome::Stagnated)
             } else if stop || self.cancel.is_cancelled() {
                 Some(Outcome::Interrupted)
+            } else if !holds && self.forecast_exceeds(solver) {
+                self.gave_up = true;
+                Some(Outcome::Budget)
             } else {
                 spent.then_some(Outcome::Budget)
             };
@@ -243,6 +258,12 @@ impl<'a> Driver<'a> {
         let certificate = certify(solver, operator);
         state.kept = Some((solver.pairs().vectors.clone(), certificate));
         self.offer(solver, operator, state, seconds, Some(Outcome::Budget))
+    }
+
+    /// Whether more looks lie ahead than they are worth.
+    fn forecast_exceeds(&self, solver: &dyn Solver) -> bool {
+        let left = self.looks_worth.and_then(|worth| Some(solver.looks_left(self.limits.aim())? > worth));
+        left.unwrap_or(false)
     }
 
     /// Whether a certificate is all that was asked for.

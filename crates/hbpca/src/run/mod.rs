@@ -468,11 +468,20 @@ fn run_on(
     let iterates_wanted = observers.iter().any(|observer| observer.wants_iterates());
     let mut run = config.clone();
     let mut read = RowsRead::default();
+    // What was learned of the solver that was chosen first.
+    let mut learned: Option<String> = None;
     let (report, plan) = loop {
         let resumed = session.resume(&mut run);
         let mut plan = source.plan(&run, iterates_wanted)?;
+        if let Some(because) = &learned {
+            plan.chosen_because.clone_from(because);
+        }
         let paused = if let Some((chosen_because, paused)) = resumed {
             plan.chosen_because = chosen_because;
+            if run.solver != config.solver {
+                let chosen = FitConfig { solver: config.solver, ..run.clone() };
+                plan.looks_worth = source.plan(&chosen, iterates_wanted)?.looks_worth;
+            }
             tell_earlier(&session, observers);
             Some(paused)
         } else {
@@ -482,6 +491,7 @@ fn run_on(
         };
         run.check(shape.n, shape.d)?;
         let mut driver = Driver::new(run.limits).having_read(read).cancelled_by(cancel);
+        driver = driver.unless_looks_exceed(plan.looks_worth.filter(|_| run.solver == SolverKind::Krylov));
         for observer in &mut *observers {
             driver = driver.observer(&mut **observer);
         }
@@ -495,11 +505,21 @@ fn run_on(
         let mut solver = plan.build(shape, &run)?;
         let report = driver.run(&mut *solver, source.operator())?;
         read = report.read;
+        if report.gave_up {
+            learned = Some(format!(
+                "after {:.0} passes of krylov, which saw a spectrum that takes longer than forming C",
+                report.passes
+            ));
+            session.outgrow(report.history);
+            run.solver = SolverKind::Covariance;
+            continue;
+        }
         let Some(k) = more_components(&run, &report, source.total_variance()?, most) else {
             break (report, plan);
         };
         session.outgrow(report.history);
-        run = FitConfig { solver: config.solver, ..run.with_components(k, report.vectors) };
+        let solver = if learned.is_some() { SolverKind::Covariance } else { config.solver };
+        run = FitConfig { solver, ..run.with_components(k, report.vectors) };
     };
     finish(&mut source, config, &run, report, plan, clock)
 }

@@ -34,7 +34,7 @@
 
 use super::krylov_sizes::{FEW, KrylovSizes, LONG};
 use super::lanczos::{Lanczos, Lowdin};
-use super::{Pairs, ResidualEstimate, Solver};
+use super::{Pairs, ResidualEstimate, Solver, still_to_come};
 use crate::block::largest;
 use crate::certificate::Next;
 use crate::linalg::{TallBasis, beside, orthonormal_complement, random_complement};
@@ -467,6 +467,19 @@ impl Solver for Krylov {
             image_error: self.basis.image_error(),
             bound_will_fall: self.single || self.needs_refresh() || self.is_searching(),
         })
+    }
+
+    fn looks_left(&self, tol: f64) -> Option<f64> {
+        let (theta, last) = (&self.basis.theta, self.k + self.sizes.block - 1);
+        let residuals = self.basis.residuals(last + 1);
+        let residual = *residuals.get(last).filter(|_| !self.fresh && !self.is_searching())?;
+        let excess = |(residual, theta): (&f64, &f64)| residual / (tol * theta);
+        let most = largest(residuals[..self.k].iter().zip(theta).map(excess));
+        // Chebyshev polynomials from what is left to the tolerance, as from the start in `looks_from_random`.
+        let gap = theta[self.k - 1] - theta[last];
+        let beyond = theta[last].max(0.0) + still_to_come(residual, gap);
+        let gap = (theta[self.k - 1] - beyond) / beyond.max(f64::MIN_POSITIVE);
+        Some(1.0 + most.max(1.0).acosh() / (1.0 + 2.0 * gap.max(f64::EPSILON)).acosh())
     }
 
     fn form_pairs(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {

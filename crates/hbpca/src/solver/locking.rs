@@ -237,6 +237,10 @@ impl Solver for Locking {
         Some(estimate)
     }
 
+    fn looks_left(&self, tol: f64) -> Option<f64> {
+        if self.locked.is_empty() { self.inner.looks_left(tol) } else { None }
+    }
+
     fn may_miss_multiplicity(&mut self) -> Result<bool, Error> {
         self.inner.may_miss_multiplicity()
     }

@@ -134,6 +134,11 @@ pub trait Solver {
         None
     }
 
+    /// A forecast of the looks until every residual is at most `tol` of its eigenvalue, where the spectrum seen so far gives one.
+    fn looks_left(&self, _tol: f64) -> Option<f64> {
+        None
+    }
+
     /// Whether copies of a leading eigenvalue may still be hidden; asked when the tolerance is met. A solver that answers yes goes
     /// on looking for them, and is asked again.
     fn may_miss_multiplicity(&mut self) -> Result<bool, Error> {
@@ -170,12 +175,16 @@ pub trait Solver {
     fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error>;
 }
 
-/// What θ_{k+1} suggests for λ_{k+1}: Ritz values come from below, and are off by about r²/gap for a residual r; here the gap to θ_k, of which not more
-/// than half is given away.
+/// What θ_{k+1} suggests for λ_{k+1}, with what is [still to come](still_to_come).
 fn suggested_next(theta: &[f64], k: usize, residual: f64) -> Option<f64> {
     let next = *theta.get(k)?;
-    let gap = theta[k - 1] - next;
-    Some(if gap > 0.0 { next + (residual * (residual / gap)).min(0.5 * gap) } else { next })
+    Some(next + still_to_come(residual, theta[k - 1] - next))
+}
+
+/// What a Ritz value is likely to grow by: it comes from below, and is off by about r²/gap for a residual r; here the gap to a larger one, of which not more
+/// than half is given away.
+fn still_to_come(residual: f64, gap: f64) -> f64 {
+    if gap > 0.0 { (residual * (residual / gap)).min(0.5 * gap) } else { 0.0 }
 }
 
 /// w ← αw + γg, coordinate by coordinate.

@@ -110,7 +110,8 @@ impl StreamPlan {
             }
             _ => Sizes::Batches { range },
         };
-        let mut plan = Plan { solver: self.solver, chosen_because: self.chosen_because.clone(), k, sizes };
+        let chosen_because = self.chosen_because.clone();
+        let mut plan = Plan { solver: self.solver, chosen_because, k, looks_worth: None, sizes };
         plan.ask_for_a_share(shape, config);
         Ok(plan)
     }
