@@ -232,7 +232,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
             `memory_limit`;
             or rows of a cluster: a `dask.array` or `dask.dataframe`, a `ray.data.Dataset`, a Spark RDD or DataFrame
         y : ignored
-        sample_weight : (n_samples,) array or None; a weight of 2 counts a row twice, one of 0 not at all. Chunks take none
+        sample_weight : (n_samples,) array or None; a weight of 2 counts a row twice, one of 0 not at all
         """
         self._forget_chunks()
         if getattr(self, "comm", None) is not None:

@@ -9,6 +9,7 @@ use crate::columns::RowMap;
 use crate::matrix::Matrix;
 
 /// Sums over the values that are there.
+#[derive(Debug)]
 pub(crate) struct PresentMeans {
     sparse: bool,
     /// c, NaN until a value was seen.

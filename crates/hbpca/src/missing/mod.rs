@@ -16,6 +16,7 @@ mod holes;
 mod means;
 mod policy;
 mod report;
+mod survey;
 
 pub use complete::{Completed, complete};
 pub(crate) use filled_rows::{FilledRows, Scanned, ScannedChunks};
@@ -23,3 +24,5 @@ pub use holes::Holes;
 pub(crate) use means::Filling;
 pub use policy::{EmLimits, HolesInRows, Missing};
 pub use report::{MissingReport, StationaryPoint};
+pub use survey::RowSurvey;
+pub(crate) use survey::Surveyed;

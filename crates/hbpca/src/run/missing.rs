@@ -27,7 +27,7 @@ use crate::limits::Limits;
 use crate::matrix::{Matrix, RowChunks};
 use crate::missing::{
     Completed, EmLimits, FilledRows, Filling, Holes, Missing, MissingReport, Scanned, ScannedChunks,
-    StationaryPoint, complete,
+    StationaryPoint, Surveyed, complete,
 };
 use crate::observe::Observer;
 use crate::stopwatch::Stopwatch;
@@ -255,6 +255,7 @@ struct FilledChunks<'a, R> {
     chunks: ScannedChunks,
     n_holes: usize,
     weights: Option<&'a [f64]>,
+    surveyed: Option<Surveyed>,
     plan: &'a StreamPlan,
     pool: &'a rayon::ThreadPool,
     ridge: f64,
@@ -306,9 +307,9 @@ impl<R: RowChunks> Filled for FilledChunks<'_, R> {
             Ok(rows)
         };
         let rows = FilledRows::new(&mut self.rows, self.chunks.clone(), fill);
-        let (plan, cancel) = (self.plan.clone(), self.cancel);
+        let (plan, cancel, surveyed) = (self.plan.clone(), self.cancel, self.surveyed.clone());
         let scans = std::mem::take(&mut self.scans);
-        OnDiskRun { config, plan, cancel, observers, checkpoints, survey: None }.fit(
+        OnDiskRun { config, plan, cancel, observers, checkpoints, surveyed }.fit(
             rows,
             self.weights,
             Holed { scans, filling: None },
@@ -347,20 +348,28 @@ impl<R: RowChunks> Filled for FilledChunks<'_, R> {
 }
 
 impl Run<'_> {
-    /// Fits rows on disk whose holes (NaN) become what [`FitConfig::missing`] says; all rows are read once to find them.
+    /// Fits rows on disk whose holes (NaN) become what [`FitConfig::missing`] says; all rows are read once to find them, unless a survey did.
     pub(super) fn fit_planned_completing(
         self,
         mut rows: impl RowChunks,
         plan: StreamPlan,
+        found: Option<(Surveyed, Option<Scanned>)>,
     ) -> Result<Fit, Error> {
         let Self { config, weights, mut observers, cancel, checkpoints, .. } = self;
+        if config.missing == Missing::Em {
+            config.em.check()?;
+        }
         if let Some(weights) = weights {
             check_weights(rows.n_rows(), weights)?;
         }
-        let scanned = Scanned::of(&mut rows, weights, config.missing)?;
-        let (n, holed) = (rows.n_rows(), Holed { scans: 1, filling: None });
+        let (surveyed, scanned) = match found {
+            Some((surveyed, scanned)) => (Some(surveyed), scanned),
+            None => (None, Scanned::of(&mut rows, weights, config.missing)?),
+        };
+        let scans = surveyed.as_ref().map_or(1, Surveyed::scans);
+        let (n, holed) = (rows.n_rows(), Holed { scans, filling: None });
         let (observers, cancel) = (&mut observers[..], &cancel);
-        let run = OnDiskRun { config, plan, cancel, observers, checkpoints, survey: None };
+        let run = OnDiskRun { config, plan, cancel, observers, checkpoints, surveyed };
         let Some(Scanned { mut report, filling, weights: dropping, chunks }) = scanned else {
             return run.fit(rows, weights, holed);
         };
@@ -369,13 +378,14 @@ impl Run<'_> {
         let mut fit = match filling {
             None => run.fit(rows, dropping.as_deref().or(weights), holed)?,
             Some(filling) if config.missing == Missing::Em => {
-                let OnDiskRun { plan, observers, checkpoints, .. } = run;
+                let OnDiskRun { plan, observers, checkpoints, surveyed, .. } = run;
                 let pool = config.thread_pool(plan.threads)?;
                 let mut rows = FilledChunks {
                     rows,
                     chunks,
                     n_holes: report.entries,
                     weights,
+                    surveyed: surveyed.map(|found| found.filled_with(&filling)),
                     plan: &plan,
                     pool: &pool,
                     ridge: config.em.ridge,
@@ -383,7 +393,7 @@ impl Run<'_> {
                     next: None,
                     cancel,
                     compared: 0,
-                    scans: 1,
+                    scans,
                 };
                 let (fit, point) = em(&mut rows, config, observers, cancel, checkpoints)?;
                 report.stationary_point = Some(point);
@@ -395,6 +405,8 @@ impl Run<'_> {
                     Ok(rows)
                 };
                 let holed = Holed { filling: Some(&filling), ..holed };
+                let surveyed = run.surveyed.map(|found| found.filled_with(&filling));
+                let run = OnDiskRun { surveyed, ..run };
                 run.fit(FilledRows::new(rows, chunks, fill), weights, holed)?
             }
         };

@@ -18,10 +18,10 @@ use crate::cancel::CancelToken;
 use crate::certificate::Next;
 use crate::checkpoint::{Checkpoints, Session};
 use crate::choose::{Plan, StepSize, StreamPlan, sample_rows};
-use crate::columns::{RowSurvey, Scaling, check_weights};
+use crate::columns::{Scaling, check_weights};
 use crate::config::FitConfig;
 use crate::matrix::{Genotypes, Matrix, RowChunks};
-use crate::missing::{Holes, Missing, MissingReport};
+use crate::missing::{Holes, Missing, MissingReport, RowSurvey, Surveyed};
 use crate::model::most_likely_dimension;
 use crate::moments::Moments;
 use crate::observe::{Event, Observer, Record};
@@ -338,7 +338,7 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// The rows to be streamed were surveyed in a pass before, which gathered their statistics.
+    /// The rows to be streamed were surveyed in a pass before, with the same weights and the same choice for holes. No single rows are read then.
     pub fn surveyed(mut self, survey: RowSurvey) -> Self {
         self.survey = Some(survey);
         self
@@ -364,22 +364,21 @@ impl<'a> Run<'a> {
     /// The same for rows that a [plan](FitConfig::plan_streamed) was made for, which tells what this will cost. Where holes are no error, all rows are read once
     /// more to find them.
     pub fn fit_planned(self, mut rows: impl RowChunks, plan: StreamPlan) -> Result<Fit, Error> {
-        if self.survey.is_some() {
-            self.refuse_weights("rows in chunks")?;
-            self.config.refuse_missing("rows in chunks")?;
-        }
         self.config.refuse_scale_of_genotypes()?;
         let Self { config, weights, mut observers, cancel, checkpoints, survey, narrowed } = self;
         let checkpoints = on_disk::with_fingerprint(checkpoints, &mut rows, weights, &plan)?;
         let checkpoints = missing::naming(checkpoints, config);
+        let found = survey.map(|survey| survey.finish(weights, config.missing)).transpose()?;
         if config.missing != Missing::Error {
-            let run = Self { config, weights, narrowed, observers, cancel, checkpoints, survey };
-            return run.fit_planned_completing(rows, plan);
+            let run = Self { config, weights, narrowed, observers, cancel, checkpoints, survey: None };
+            return run.fit_planned_completing(rows, plan, found);
         }
-        OnDiskRun { config, plan, cancel: &cancel, observers: &mut observers, checkpoints, survey }.fit(
+        let surveyed = found.map(|(surveyed, _)| surveyed);
+        let scans = surveyed.as_ref().map_or(0, Surveyed::scans);
+        OnDiskRun { config, plan, cancel: &cancel, observers: &mut observers, checkpoints, surveyed }.fit(
             rows,
             weights,
-            Holed::default(),
+            Holed { scans, filling: None },
         )
     }
 
