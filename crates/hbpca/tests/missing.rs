@@ -405,6 +405,36 @@ fn em_ends_at_a_fixed_point_by_its_definition() {
 }
 
 #[test]
+fn holes_in_a_column_that_has_one_value_are_that_value() {
+    let d = 8;
+    let (_, mut values) = holed(200, d, 2, 0.3, 0.08);
+    values.iter_mut().skip(3).step_by(d).filter(|x| !x.is_nan()).for_each(|x| *x = 1.7);
+    for solver in [SolverKind::Covariance, SolverKind::Krylov, SolverKind::Anchored] {
+        for preprocessing in [Preprocessing::STANDARDIZE, Preprocessing::UNIT_RANGE] {
+            let config = FitConfig {
+                k: 2,
+                missing: Missing::Em,
+                solver,
+                preprocessing,
+                limits: Limits { max_passes: 1e5, ..Limits::default() },
+                ..FitConfig::default()
+            };
+            let x = matrix(&values, d);
+            let done = config.run().fit_completing(x.clone()).unwrap();
+            let disk = config.run().fit_streamed(Chunked::new(&x, &[0, 90, 200]), 64 << 20).unwrap();
+            for fit in [&done.fit, &disk] {
+                let point = fit.missing.unwrap().stationary_point.unwrap();
+                assert!(point.is_reached() && fit.outcome == Outcome::Converged, "{solver}: {point:?}");
+                assert_eq!(fit.model.scale().unwrap()[3].to_bits(), 1.0_f64.to_bits());
+            }
+            for x in entries(&done.matrix).iter().skip(3).step_by(d) {
+                assert_eq!(x.to_bits(), 1.7_f64.to_bits());
+            }
+        }
+    }
+}
+
+#[test]
 fn em_recovers_rows_of_low_rank() {
     let d = 10;
     let (whole, values) = holed(300, d, 2, 0.0, 0.2);

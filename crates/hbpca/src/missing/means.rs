@@ -75,6 +75,12 @@ impl PresentMeans {
         self.sum[j] = sum;
     }
 
+    /// Whether all values that are there are one.
+    fn is_constant(&self, j: usize) -> bool {
+        let (low, high) = self.range[j];
+        low >= high
+    }
+
     /// What holes are filled with. Refuses a column without a value.
     pub(crate) fn finish(self, single: bool) -> Result<Filling, Error> {
         let d = self.pivot.len();
@@ -99,7 +105,8 @@ impl PresentMeans {
             let off = 4.0 * f64::EPSILON * (mean.abs() + high - low);
             squares[j] = self.missing[j] / self.weight * off * off;
         }
-        Ok(Filling { values, squares })
+        let constant = (0..d).map(|j| self.is_constant(j)).collect();
+        Ok(Filling { values, constant, squares })
     }
 }
 
@@ -107,6 +114,9 @@ impl PresentMeans {
 #[derive(Clone, Debug)]
 pub(crate) struct Filling {
     pub(crate) values: Vec<f64>,
+    /// Columns that have one value wherever they have any: nothing else is ever filled in there. Components say so to rounding only, of which a scale would
+    /// make a column.
+    constant: Vec<bool>,
     /// Mean over all rows of the squared error of what is filled in, a column.
     squares: Vec<f64>,
 }
@@ -117,6 +127,12 @@ impl Filling {
         let mut means = PresentMeans::of_columns(matrix.n_cols(), matrix.is_sparse());
         means.add(matrix, weights);
         means.finish(matrix.is_single())
+    }
+
+    /// Leaves in constant columns what is there: `values` are those of the holes in these columns.
+    pub(crate) fn keep_constants(&self, columns: &[u32], values: &mut [f64]) {
+        let constant = columns.iter().zip(values).filter(|(j, _)| self.constant[**j as usize]);
+        constant.for_each(|(j, value)| *value = self.values[*j as usize]);
     }
 
     /// How far C is from that of the matrix completed with the exact means: with prepared rows A and errors E, ‖E‖²/n = e, at most 2√(e·tr C) + e; and each
