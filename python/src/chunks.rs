@@ -139,7 +139,7 @@ pub enum Surveyed {
     /// All of them fit.
     InMemory(Matrix<'static>),
     /// They are read in every pass, within so many bytes.
-    Streamed(Iterated, RowSurvey, u64),
+    Streamed(Iterated, Box<RowSurvey>, u64),
 }
 
 impl Iterated {
@@ -192,7 +192,7 @@ impl Iterated {
         {
             return Ok(Surveyed::InMemory(detach(py, || joined(kept, rows.n_rows(), nnz))?));
         }
-        Ok(Surveyed::Streamed(rows, survey, memory))
+        Ok(Surveyed::Streamed(rows, Box::new(survey), memory))
     }
 
     /// Bytes that Python holds beside the core: two of the longest chunks.

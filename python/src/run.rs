@@ -64,6 +64,9 @@ pub fn fit(
         }
         Placed::Genotypes { file: read, memory } => {
             file = read;
+            if !settings.names_missing() {
+                config.missing = Missing::Mean;
+            }
             names = Some(file.column_names());
             let shape = (file.genotypes.n_rows(), file.genotypes.n_cols());
             (Data::Genotypes { genotypes: &file.genotypes, memory, weights }, shape)
@@ -157,7 +160,7 @@ enum Placed {
     /// In a file that does not fit.
     OnDisk { rows: Box<dyn OnDisk>, memory: u64 },
     /// In chunks that do not fit.
-    Iterated { chunks: Iterated, survey: RowSurvey, memory: u64 },
+    Iterated { chunks: Iterated, survey: Box<RowSurvey>, memory: u64 },
     /// In an array on disk that does not fit.
     Sliced { rows: Sliced, memory: u64 },
 }
@@ -172,8 +175,10 @@ fn place_of(
     match rows {
         Input::Dense { .. } | Input::Csr { .. } => Ok(Placed::AsGiven),
         Input::File { path, memory_limit } if BedFile::recognise(path) => {
-            let file = detach(py, || BedFile::read(path))?;
-            Ok(Placed::Genotypes { file, memory: memory_of(memory_limit.as_ref())? })
+            let memory = memory_of(memory_limit.as_ref())?;
+            let beside = |n, d| config.memory_beside_genotypes(n, d);
+            let file = detach(py, || BedFile::place(path, &ReadOptions::default(), memory, beside))?;
+            Ok(Placed::Genotypes { file, memory })
         }
         Input::File { path, memory_limit } => {
             let memory = memory_limit.as_ref().map(MemoryLimit::size).transpose()?;
@@ -222,7 +227,7 @@ enum Data<'a> {
     Loaded { matrix: Matrix<'static>, weights: Option<&'a [f64]> },
     OnDisk { rows: Box<dyn OnDisk>, weights: Option<&'a [f64]>, memory: u64 },
     Genotypes { genotypes: &'a Genotypes, memory: u64, weights: Option<&'a [f64]> },
-    Iterated { chunks: Iterated, survey: RowSurvey, memory: u64, weights: Option<&'a [f64]> },
+    Iterated { chunks: Iterated, survey: Box<RowSurvey>, memory: u64, weights: Option<&'a [f64]> },
     Sliced { rows: Sliced, memory: u64, weights: Option<&'a [f64]> },
     OnRanks { matrix: &'a Matrix<'a>, weights: Option<&'a [f64]>, ranks: &'a PythonRanks },
     Partitions { partitions: &'a PythonPartitions, round_cost: f64 },
@@ -268,7 +273,7 @@ impl Data<'_> {
             Self::Iterated { chunks, survey, memory, weights } => {
                 let run = config.run().weights(weights).observers(observers).cancelled_by(cancel);
                 let held = chunks.held_in_python();
-                run.surveyed(survey)
+                run.surveyed(*survey)
                     .fit_streamed(chunks, memory.saturating_sub(held))
                     .map(Some)
                     .map_err(|error| with_memory_of_python(error, memory, held))

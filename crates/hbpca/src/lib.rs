@@ -75,7 +75,7 @@ use state::{Archive, State};
 
 /// Genotypes, packed in two bits each.
 pub mod genotypes {
-    pub use crate::matrix::{Counts, Genotypes, VariantPlace};
+    pub use crate::matrix::{Counts, Genotypes, MissingGenotypes, SharedBytes, VariantPlace, VariantSource};
 }
 
 /// What a fit will take, before it begins: rows on disk within a memory, rows on ranks over a network.

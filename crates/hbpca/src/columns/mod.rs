@@ -3,6 +3,7 @@
 
 mod entries;
 mod gathering;
+mod genotypes;
 mod preprocessing;
 mod statistics;
 

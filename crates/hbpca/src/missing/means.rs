@@ -5,8 +5,9 @@
 //! holds, and nothing of it is rounded. An entry that is not stored is a zero that is there.
 
 use crate::Error;
-use crate::columns::RowMap;
+use crate::columns::{ColumnStatistics, RowMap};
 use crate::matrix::Matrix;
+use crate::rounding::rounding_of_sum;
 
 /// Sums over the values that are there.
 #[derive(Debug)]
@@ -127,6 +128,22 @@ impl Filling {
         let mut means = PresentMeans::of_columns(matrix.n_cols(), matrix.is_sparse());
         means.add(matrix, weights);
         means.finish(matrix.is_single())
+    }
+
+    /// Of genotypes, whose means are those of what is known. A mean of counts is rounded once; with weights Σw(x − c) is rounded besides, c the heaviest dosage,
+    /// and Σw|x − c|/Σw is at most twice the distance of the mean from 0 or 2.
+    pub(crate) fn of_genotypes(statistics: &ColumnStatistics, weighted: bool) -> Self {
+        let sums =
+            if weighted { rounding_of_sum(ColumnStatistics::additions(statistics.n_rows())) } else { 0.0 };
+        let off = |mean: f64| f64::EPSILON * mean.abs() + 2.0 * sums * mean.min(2.0 - mean).abs();
+        let squares = statistics.mean().iter().map(|mean| off(*mean).powi(2)).collect();
+        let constant = Self::constant_columns(statistics);
+        Self { values: statistics.mean().to_vec(), constant, squares }
+    }
+
+    /// The columns that have one value.
+    pub(crate) fn constant_columns(statistics: &ColumnStatistics) -> Vec<bool> {
+        statistics.min().iter().zip(statistics.max()).map(|(min, max)| min >= max).collect()
     }
 
     /// Leaves in constant columns what is there: `values` are those of the holes in these columns.

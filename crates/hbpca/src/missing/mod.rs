@@ -18,6 +18,7 @@ mod policy;
 mod report;
 mod survey;
 
+pub(crate) use complete::no_row_left;
 pub use complete::{Completed, complete};
 pub(crate) use filled_rows::{FilledRows, Scanned, ScannedChunks};
 pub use holes::Holes;

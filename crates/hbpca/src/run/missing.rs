@@ -96,7 +96,7 @@ pub(super) struct Rounded<'a> {
 }
 
 /// X̂, wherever it is.
-trait Filled {
+pub(super) trait Filled {
     /// n, d and |H|.
     fn shape(&self) -> (usize, usize, usize);
 
@@ -121,7 +121,7 @@ trait Filled {
 }
 
 /// Lines 2 to 6.
-fn em(
+pub(super) fn em(
     rows: &mut dyn Filled,
     config: &FitConfig,
     observers: &mut [&mut (dyn Observer + Send)],

@@ -20,7 +20,7 @@ use crate::checkpoint::{Checkpoints, Session};
 use crate::choose::{Plan, StepSize, StreamPlan, sample_rows};
 use crate::columns::{Scaling, check_weights};
 use crate::config::FitConfig;
-use crate::matrix::{Genotypes, Matrix, RowChunks};
+use crate::matrix::{Matrix, RowChunks};
 use crate::missing::{Holes, Missing, MissingReport, RowSurvey, Surveyed};
 use crate::model::most_likely_dimension;
 use crate::moments::Moments;
@@ -30,7 +30,6 @@ use crate::probe::{ProbeConfig, ProbeResult, ProbeSeed, probe};
 use crate::solver::SolverKind;
 use crate::stopwatch::Stopwatch;
 use crate::{Block, Certificate, Driver, Error, Model, Outcome, Report, Summary};
-use genotypes::OfGenotypes;
 use in_memory::InMemory;
 pub use missing::CompletedFit;
 use missing::Rounded;
@@ -380,21 +379,6 @@ impl<'a> Run<'a> {
             weights,
             Holed { scans, filling: None },
         )
-    }
-
-    /// Fits packed genotypes: samples are rows, variants columns, and what is missing is the mean. Weights are refused.
-    pub fn fit_genotypes(self, genotypes: &Genotypes) -> Result<Fit, Error> {
-        self.refuse_weights("genotypes")?;
-        let Self { config, mut observers, cancel, checkpoints, .. } = self;
-        config.check(genotypes.n_rows(), genotypes.n_cols())?;
-        let session = Session::new(config, checkpoints)?;
-        config.on_threads(usize::MAX, || {
-            config.check_memory_of_genotypes(genotypes)?;
-            let clock = session.clock();
-            let source = OfGenotypes::new(genotypes, config, &session, &cancel)?;
-            observers.iter_mut().for_each(|observer| source.announce(&mut **observer));
-            run_on(source, config, session, &clock, &cancel, &mut observers)
-        })
     }
 
     /// Fits whatever has products with a covariance, on the current thread pool. Rows are as the operator has them: neither centring nor
