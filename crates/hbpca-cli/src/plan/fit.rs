@@ -215,6 +215,8 @@ impl RankFitPlan {
     pub fn new(args: &FitArgs, (rank, size): (usize, usize)) -> Result<Self, Failure> {
         refuse_on_ranks(args)?;
         let (mut source, mut config, start_names) = begin(args)?;
+        // Ranks read genotypes as numbers, with the mean for what is missing.
+        config.missing = args.missing.policy(false);
         let weights = Weights::from(&args.weights);
         weights.ask(&mut source);
         if args.reproducible {
