@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use super::{Genotypes, MISSING, Order};
+use rayon::prelude::*;
+
+use super::{Counts, Genotypes, MISSING, Order};
 use crate::Error;
 
 /// A number for every missing genotype, variant after variant: 12 bytes each.
@@ -25,6 +27,10 @@ impl FilledHoles {
         }
         let mut holes = Self { starts: vec![0], samples: Vec::new(), values: Vec::new() };
         genotypes.for_each_span(Order::Ascending, |span| {
+            let missing = |j: usize| Counts::of(span.codes_of(j), n).missing;
+            let more = span.variants.clone().into_par_iter().map(missing).sum();
+            holes.samples.reserve_exact(more);
+            holes.values.reserve_exact(more);
             for j in span.variants.clone() {
                 let codes = span.codes_of(j);
                 let missing = (0..n).filter(|&l| Genotypes::code(codes, l) == MISSING);
