@@ -139,16 +139,17 @@ pub enum Surveyed {
     /// All of them fit.
     InMemory(Matrix<'static>),
     /// They are read in every pass, within so many bytes.
-    Streamed(Iterated, RowSurvey, u64),
+    Streamed(Iterated, Box<RowSurvey>, u64),
 }
 
 impl Iterated {
-    /// Iterates once: counts rows, gathers statistics, and keeps the chunks as long as they fit beside a fit.
+    /// Iterates once: counts rows, gathers statistics or finds holes, and keeps the chunks as long as they fit beside a fit.
     pub fn survey(
         py: Python<'_>,
         begin: &Bound<'_, PyAny>,
         limit: Option<&MemoryLimit>,
         config: &FitConfig,
+        weights: Option<&[f64]>,
     ) -> Outcome<Surveyed> {
         let memory = memory_of(limit)?;
         let mut found: Option<(Kind, RowSurvey)> = None;
@@ -157,10 +158,10 @@ impl Iterated {
             let chunk = owned(&rows?, None)?;
             let (kind, survey) = found.get_or_insert_with(|| {
                 let kind = Kind::of(&chunk);
-                (kind, RowSurvey::of_columns(kind.d))
+                (kind, RowSurvey::of_columns(kind.d).completed_by(config.missing))
             });
             kind.check(i, &chunk)?;
-            detach(py, || survey.add(&chunk))?;
+            detach(py, || add(survey, &chunk, weights))?;
             longest = longest.max(kind.bytes(chunk.n_rows(), chunk.nnz()));
             let bytes = kind.bytes(survey.n_rows(), survey.nnz());
             if bytes.saturating_add(HELD_IN_PYTHON * longest) > memory {
@@ -174,6 +175,9 @@ impl Iterated {
             return Err(Failure::value("the source gives no chunk: there are no rows"));
         };
         let (starts, nnz) = (survey.starts().to_vec(), survey.nnz());
+        if let Some(weights) = weights.filter(|weights| weights.len() != survey.n_rows()) {
+            return Err(Error::shape("row weights, one for each row", survey.n_rows(), weights.len()).into());
+        }
         let rows = Self {
             begin: begin.clone().unbind(),
             kind,
@@ -188,7 +192,7 @@ impl Iterated {
         {
             return Ok(Surveyed::InMemory(detach(py, || joined(kept, rows.n_rows(), nnz))?));
         }
-        Ok(Surveyed::Streamed(rows, survey, memory))
+        Ok(Surveyed::Streamed(rows, Box::new(survey), memory))
     }
 
     /// Bytes that Python holds beside the core: two of the longest chunks.
@@ -269,6 +273,16 @@ impl RowChunks for Iterated {
         let text = "this solver draws single rows, and chunks can only be read from the first one on: choose the solver auto, \
                     covariance, krylov, anchored or power, or allow more memory";
         Err(Error::Source(text.into()))
+    }
+}
+
+/// Adds the next chunk, with its part of the weights. Rows beyond the last weight are counted, for the message.
+fn add(survey: &mut RowSurvey, chunk: &Matrix<'_>, weights: Option<&[f64]>) -> Result<(), Error> {
+    let Some(weights) = weights else { return survey.add(chunk) };
+    let first = survey.n_rows();
+    match weights.get(first..first + chunk.n_rows()) {
+        Some(weights) => survey.add_weighted(chunk, weights),
+        None => survey.add_weighted(chunk, &vec![1.0; chunk.n_rows()]),
     }
 }
 

@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use hbpca::certificate::{Certainty, Cluster};
 use hbpca::missing::Missing;
 use hbpca::{Fit, Record, Whitening};
-use hbpca_io::{BedFile, OutputFile, Reading, StoredModel};
+use hbpca_io::{BedFile, OutputFile, ReadOptions, Reading, StoredModel};
 use numpy::{PyArray1, PyArray2};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyType};
 
+use crate::chunks::memory_of;
 use crate::errors::{Failure, Outcome};
 use crate::pool::detach;
-use crate::scores::table;
+use crate::scores::{Holes, table};
 
 /// A fitted model. Immutable; arrays are copies.
 #[pyclass(frozen, module = "hbpca._hbpca")]
@@ -66,19 +67,25 @@ impl Fitted {
 
 #[pymethods]
 impl Fitted {
-    /// n×k scores of the samples of a .bed, whose variants are matched with those of the model.
+    /// n×k scores of the samples of a .bed, whose variants are matched with those of the model; what is missing is the mean where nothing else is said.
     #[allow(clippy::needless_pass_by_value, reason = "this type is what the argument is converted into")]
     fn transform_genotypes<'py>(
         &self,
         py: Python<'py>,
         path: PathBuf,
         whiten: bool,
+        holes: Holes,
     ) -> Outcome<Bound<'py, PyAny>> {
+        let rule = holes.rule_for_genotypes()?;
         let (model, name) = (&self.stored.model, path.display().to_string());
         let whitening = if whiten { Whitening::On } else { Whitening::Off };
         let (n, scores) = detach(py, || -> Outcome<_> {
-            let genotypes = BedFile::read(&path)?.for_model(model, &name)?.genotypes;
-            Ok((genotypes.n_rows(), model.transform_genotypes(&genotypes, whitening)?))
+            let memory = memory_of(None)?;
+            let beside = |n, _| 8 * (n * model.n_components()) as u64;
+            let file = BedFile::place(&path, &ReadOptions::default(), memory, beside)?;
+            let genotypes = file.for_model(model, &name)?.genotypes;
+            let scores = model.transform_genotypes_with_holes(&genotypes, whitening, rule)?;
+            Ok((genotypes.n_rows(), scores))
         })?;
         table(py, scores, n, model.n_components())
     }

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use hbpca::genotypes::Genotypes;
+use hbpca::missing::Missing;
 use hbpca::{
     CancelToken, Event, Fit, FitConfig, Matrix, Observer, RankRows, Record, RowChunks, RowMap, RowSurvey,
 };
@@ -54,7 +55,7 @@ pub fn fit(
     warn_of_threads(py, config.threads)?;
     let (matrix, file);
     let names;
-    let place = place_of(py, &rows, &config)?;
+    let place = place_of(py, &rows, &config, weights)?;
     let (data, shape) = match place {
         Placed::OnDisk { rows, memory } => {
             let shape = (rows.n_rows(), rows.n_cols());
@@ -63,6 +64,9 @@ pub fn fit(
         }
         Placed::Genotypes { file: read, memory } => {
             file = read;
+            if !settings.names_missing() {
+                config.missing = Missing::Mean;
+            }
             names = Some(file.column_names());
             let shape = (file.genotypes.n_rows(), file.genotypes.n_cols());
             (Data::Genotypes { genotypes: &file.genotypes, memory, weights }, shape)
@@ -78,8 +82,9 @@ pub fn fit(
             (Data::Sliced { rows, memory, weights }, shape)
         }
         Placed::Loaded(loaded) => {
-            (matrix, names) = (loaded, rows.names());
-            (Data::InMemory { matrix: &matrix, weights }, (matrix.n_rows(), matrix.n_cols()))
+            names = rows.names();
+            let shape = (loaded.n_rows(), loaded.n_cols());
+            (Data::Loaded { matrix: loaded, weights }, shape)
         }
         Placed::AsGiven => {
             (matrix, names) = rows.named_matrix(py, FiniteCheck::Later, config.missing)?;
@@ -155,18 +160,25 @@ enum Placed {
     /// In a file that does not fit.
     OnDisk { rows: Box<dyn OnDisk>, memory: u64 },
     /// In chunks that do not fit.
-    Iterated { chunks: Iterated, survey: RowSurvey, memory: u64 },
+    Iterated { chunks: Iterated, survey: Box<RowSurvey>, memory: u64 },
     /// In an array on disk that does not fit.
     Sliced { rows: Sliced, memory: u64 },
 }
 
 /// Decides by what the rows and a fit beside them need and what they may take. Chunks are iterated once for that.
-fn place_of(py: Python<'_>, rows: &Input<'_>, config: &FitConfig) -> Outcome<Placed> {
+fn place_of(
+    py: Python<'_>,
+    rows: &Input<'_>,
+    config: &FitConfig,
+    weights: Option<&[f64]>,
+) -> Outcome<Placed> {
     match rows {
         Input::Dense { .. } | Input::Csr { .. } => Ok(Placed::AsGiven),
         Input::File { path, memory_limit } if BedFile::recognise(path) => {
-            let file = detach(py, || BedFile::read(path))?;
-            Ok(Placed::Genotypes { file, memory: memory_of(memory_limit.as_ref())? })
+            let memory = memory_of(memory_limit.as_ref())?;
+            let beside = |n, d| config.memory_beside_genotypes(n, d);
+            let file = detach(py, || BedFile::place(path, &ReadOptions::default(), memory, beside))?;
+            Ok(Placed::Genotypes { file, memory })
         }
         Input::File { path, memory_limit } => {
             let memory = memory_limit.as_ref().map(MemoryLimit::size).transpose()?;
@@ -181,7 +193,7 @@ fn place_of(py: Python<'_>, rows: &Input<'_>, config: &FitConfig) -> Outcome<Pla
             )
         }
         Input::Iterated { begin, memory_limit, .. } => {
-            Ok(match Iterated::survey(py, begin, memory_limit.as_ref(), config)? {
+            Ok(match Iterated::survey(py, begin, memory_limit.as_ref(), config, weights)? {
                 Surveyed::InMemory(matrix) => Placed::Loaded(matrix),
                 Surveyed::Streamed(chunks, survey, memory) => Placed::Iterated { chunks, survey, memory },
             })
@@ -212,9 +224,10 @@ fn warn_of_threads(py: Python<'_>, asked: usize) -> PyResult<()> {
 /// What is fitted.
 enum Data<'a> {
     InMemory { matrix: &'a Matrix<'a>, weights: Option<&'a [f64]> },
+    Loaded { matrix: Matrix<'static>, weights: Option<&'a [f64]> },
     OnDisk { rows: Box<dyn OnDisk>, weights: Option<&'a [f64]>, memory: u64 },
     Genotypes { genotypes: &'a Genotypes, memory: u64, weights: Option<&'a [f64]> },
-    Iterated { chunks: Iterated, survey: RowSurvey, memory: u64, weights: Option<&'a [f64]> },
+    Iterated { chunks: Iterated, survey: Box<RowSurvey>, memory: u64, weights: Option<&'a [f64]> },
     Sliced { rows: Sliced, memory: u64, weights: Option<&'a [f64]> },
     OnRanks { matrix: &'a Matrix<'a>, weights: Option<&'a [f64]>, ranks: &'a PythonRanks },
     Partitions { partitions: &'a PythonPartitions, round_cost: f64 },
@@ -222,7 +235,11 @@ enum Data<'a> {
 
 impl Data<'_> {
     fn is_small(&self) -> bool {
-        matches!(self, Self::InMemory { matrix, .. } if matrix.is_small())
+        match self {
+            Self::InMemory { matrix, .. } => matrix.is_small(),
+            Self::Loaded { matrix, .. } => matrix.is_small(),
+            _ => false,
+        }
     }
 
     fn fit(
@@ -236,6 +253,14 @@ impl Data<'_> {
                 let config = within_machine(config, matrix);
                 Ok(Some(config.run().weights(weights).observers(observers).cancelled_by(cancel).fit(matrix)?))
             }
+            Self::Loaded { matrix, weights } => {
+                let config = within_machine(config, &matrix);
+                let run = config.run().weights(weights).observers(observers).cancelled_by(cancel);
+                Ok(Some(match config.missing {
+                    Missing::Error => run.fit(&matrix)?,
+                    _ => run.fit_completing(matrix)?.fit,
+                }))
+            }
             Self::OnDisk { rows, weights, memory } => {
                 let run = config.run().weights(weights).observers(observers).cancelled_by(cancel);
                 Ok(Some(run.fit_streamed(rows, memory)?))
@@ -248,7 +273,7 @@ impl Data<'_> {
             Self::Iterated { chunks, survey, memory, weights } => {
                 let run = config.run().weights(weights).observers(observers).cancelled_by(cancel);
                 let held = chunks.held_in_python();
-                run.surveyed(survey)
+                run.surveyed(*survey)
                     .fit_streamed(chunks, memory.saturating_sub(held))
                     .map(Some)
                     .map_err(|error| with_memory_of_python(error, memory, held))

@@ -45,6 +45,14 @@ pub struct Holes {
 }
 
 impl Holes {
+    /// For genotypes, of which what is missing is the mean where nothing else is said.
+    pub fn rule_for_genotypes(&self) -> Outcome<HolesInRows> {
+        match self.missing.as_deref() {
+            None | Some("mean") => Ok(HolesInRows::Mean),
+            Some(_) => self.rule(),
+        }
+    }
+
     fn rule(&self) -> Outcome<HolesInRows> {
         let missing: Missing = self.missing.as_deref().map(str::parse).transpose()?.unwrap_or_default();
         let centering = if self.center { Centering::Mean } else { Centering::None };

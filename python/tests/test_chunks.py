@@ -183,11 +183,61 @@ def test_a_limit_that_is_too_small_names_what_is_needed(X):
         PCA(3, memory_limit="4M").fit(Again(X))
 
 
-def test_weights_need_the_rows_in_memory(X):
-    weights = np.ones(120)
+def test_weights_of_chunks_in_memory_are_those_of_the_array():
+    weights = np.arange(120) % 3
     small = with_spectrum(120, 5, 5)
     fitted = PCA(1).fit([small[:60], small[60:]], sample_weight=weights)
     np.testing.assert_array_equal(fitted.components_, PCA(1).fit(small, sample_weight=weights).components_)
+
+
+@pytest.mark.parametrize("solver", ["auto", "krylov", "anchored"])
+def test_an_integer_weight_of_chunks_is_a_repeated_row(X, solver):
+    counts = np.random.default_rng(5).integers(0, 3, N)
+    chunks = Again(X)
+    fitted = PCA(3, solver=solver, memory_limit=LIMIT, tol=1e-8).fit(chunks, sample_weight=counts)
+    assert "on disk" in fitted.chosen_because_ or solver != "auto"
+    assert_same_values(fitted, PCA(3, tol=1e-10).fit(np.repeat(X, counts, axis=0)))
+    # One pass counts rows, one gathers weighted statistics, the others multiply.
+    assert chunks.passes == 2 + fitted._fitted.full_passes
+    spoiled = np.where((counts == 0)[:, None], np.nan, X)
+    left_out = PCA(3, solver=solver, memory_limit=LIMIT, tol=1e-8).fit(Again(spoiled), sample_weight=counts)
+    assert_same_values(left_out, fitted)
+
+
+def assert_same_values(a, b):
+    np.testing.assert_allclose(a.explained_variance_, b.explained_variance_, rtol=1e-7)
+    np.testing.assert_allclose(a.mean_, b.mean_, rtol=1e-10)
+    np.testing.assert_allclose(np.abs(np.sum(a.components_ * b.components_, axis=1)), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("missing", ["drop-rows", "mean", "em"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_chunks_with_holes_are_the_array_with_holes(X, missing, weighted):
+    rng = np.random.default_rng(6)
+    holed = X.copy()
+    holed[rng.integers(0, N, 3_000), rng.integers(0, D, 3_000)] = np.nan
+    weights = rng.integers(0, 3, N) if weighted else None
+    choices = {"n_components": 3, "missing": missing, "tol": 1e-8, "em_tol": 1e-9 if missing == "em" else None}
+    # em keeps chunks in float64 beside what was read: they must be short.
+    chunks = PCA(**choices, solver="krylov", memory_limit=LIMIT).fit(Again(holed, 1_000), sample_weight=weights)
+    whole = PCA(**choices).fit(holed, sample_weight=weights)
+    assert chunks.outcome_ == "converged"
+    assert_same_values(chunks, whole)
+    assert chunks.n_samples_ == whole.n_samples_
+    for name in ("policy", "entries", "rows", "dropped"):
+        assert chunks.missing_values_[name] == whole.missing_values_[name]
+    signs = np.sign(np.sum(chunks.components_ * whole.components_, axis=1))
+    np.testing.assert_allclose(chunks.transform(Again(holed)) * signs, whole.transform(holed), atol=1e-4)
+    # Chunks that fit stay in memory.
+    loaded = PCA(**choices).fit(Again(holed), sample_weight=weights)
+    np.testing.assert_array_equal(loaded.components_, whole.components_)
+
+
+def test_weights_of_another_number_are_refused(X):
+    for limit in (LIMIT, None):
+        for count in (N - 1, N + 1):
+            with pytest.raises(ValueError, match=f"{count} given where {N} are needed"):
+                PCA(1, memory_limit=limit).fit(Again(X), sample_weight=np.ones(count))
 
 
 def test_the_certificate_is_that_of_a_file(X, tmp_path):

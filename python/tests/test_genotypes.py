@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import warnings
 from pathlib import Path
 
 import command_line
@@ -104,6 +105,61 @@ def test_damaged_files_are_refused(tmp_path):
             PCA(2, scale="hwe").fit(path)
     with pytest.raises(ValueError, match="scale of genotypes alone"):
         PCA(1, scale="hwe").fit(np.random.default_rng(0).random((9, 3)))
+
+
+@pytest.mark.parametrize("scale", ["hwe", None])
+def test_weights_are_repeated_samples(tmp_path, scale):
+    X = dosages()
+    counts = np.random.default_rng(3).integers(0, 4, N)
+    weighted = PCA(3, scale=scale, tol=1e-10).fit(store(tmp_path / "x.bed", X), sample_weight=counts)
+    often = PCA(3, scale=scale, tol=1e-10).fit(store(tmp_path / "often.bed", np.repeat(X, counts, axis=0)))
+    np.testing.assert_allclose(weighted.explained_variance_, often.explained_variance_, rtol=1e-9)
+    np.testing.assert_allclose(weighted.mean_, often.mean_, rtol=1e-12)
+    np.testing.assert_allclose(np.abs(np.sum(weighted.components_ * often.components_, axis=1))[:2], 1, atol=1e-9)
+    left = PCA(3, scale=scale, tol=1e-10).fit(store(tmp_path / "left.bed", X[counts > 0]), sample_weight=counts[counts > 0])
+    np.testing.assert_allclose(weighted.explained_variance_, left.explained_variance_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("missing", ["drop-rows", "mean", "em"])
+def test_what_is_missing_is_that_of_the_dosages(tmp_path, missing):
+    X = dosages(missing=0.05)
+    X[::2] = np.nan_to_num(X[::2], nan=1.0)
+    path = store(tmp_path / "x.bed", X)
+    choices = {"n_components": 2, "missing": missing, "tol": 1e-9, "max_passes": 1e6}
+    choices["em_tol"] = 1e-9 if missing == "em" else None
+    packed, dense = PCA(**choices).fit(path), PCA(**choices).fit(X)
+    np.testing.assert_allclose(packed.explained_variance_, dense.explained_variance_, rtol=1e-7)
+    np.testing.assert_allclose(np.abs(np.sum(packed.components_ * dense.components_, axis=1)), 1, atol=1e-7)
+    for name in ("policy", "entries", "rows", "dropped"):
+        assert packed.missing_values_[name] == dense.missing_values_[name]
+    np.testing.assert_allclose(packed.transform(path), dense.transform(X), atol=1e-4)
+    packed.save(tmp_path / "m.safetensors")
+    loaded = load(tmp_path / "m.safetensors")
+    assert loaded.missing == missing
+    np.testing.assert_allclose(loaded.transform(path), packed.transform(path), atol=1e-12)
+
+
+def test_an_error_is_one_where_it_is_asked_for(tmp_path):
+    path = store(tmp_path / "x.bed", dosages())
+    with pytest.raises(ValueError, match="missing: drop-rows, mean or em"):
+        PCA(2, missing="error").fit(path)
+    assert PCA(2).fit(path).missing_values_["policy"] == "mean"
+
+
+def test_genotypes_that_do_not_fit_are_read_in_every_pass(tmp_path):
+    n, d = 40_000, 2_000
+    path = tmp_path / "x.bed"
+    path.with_suffix(".fam").write_text("".join(f"f i{i}\n" for i in range(n)))
+    path.write_bytes(b"\x6c\x1b\x01" + np.random.default_rng(0).bytes(n * d // 4))
+    path.with_suffix(".bim").write_text("".join(f"1 rs{j} 0 {j} A G\n" for j in range(d)))
+    choices = {"n_components": 1, "scale": "hwe", "max_passes": 3}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        small = PCA(**choices, memory_limit="19M").fit(path)
+        large = PCA(**choices).fit(path)
+    np.testing.assert_array_equal(small.components_, large.components_)
+    with pytest.raises(MemoryError, match="40000 samples × 2000 variants"):
+        PCA(**choices, memory_limit="3M").fit(path)
 
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "genotypes.md"

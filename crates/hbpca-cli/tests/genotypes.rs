@@ -306,3 +306,143 @@ fn genotypes_become_tables() {
     }
     assert_eq!(folder.run("info x.bed").code(), 0);
 }
+
+/// 2, 0, 1, …: how often each sample counts.
+fn counts() -> Vec<usize> {
+    (0..N).map(|l| [2, 0, 1, 3, 1][(l * l + l / 7) % 5]).collect()
+}
+
+#[test]
+fn weights_are_repeated_samples_and_check_wants_them() {
+    let (folder, rows) = problem();
+    let weights: String = counts().iter().map(|count| format!("{count}\n")).collect();
+    folder.write("w.csv", &weights);
+    let often: Vec<Vec<u8>> =
+        rows.iter().zip(counts()).flat_map(|(row, count)| vec![row.clone(); count]).collect();
+    store(&folder, "often", &often, &bim((0..D).map(variant)));
+    for flags in ["--scale hwe", "--scale std", ""] {
+        let flags = format!("-k 3 --tol 1e-9 {flags} --json");
+        let got = folder.run(&format!("fit x.bed --weights w.csv {flags} -o m.safetensors")).json(0);
+        let want = folder.run(&format!("fit often.bed {flags}")).json(0);
+        for name in ["eigenvalues", "explained_variance"] {
+            for (a, b) in numbers(&got[name]).iter().zip(numbers(&want[name])) {
+                assert!((a / b - 1.0).abs() < 1e-9, "{flags} {name}: {a} {b}");
+            }
+        }
+        let checked = folder.run("check m.safetensors x.bed --weights w.csv --json").json(0);
+        assert_eq!(checked["holds"].as_bool(), Some(true), "{flags}: {checked}");
+    }
+    let said = folder.run("check m.safetensors x.bed").refusal(3);
+    assert!(said.contains("give the weights it was fitted with by --weights FILE"), "{said}");
+    let said = folder.run("fit x.bed --weight-column w").refusal(3);
+    assert!(said.contains("give the weights in a file of their own with --weights"), "{said}");
+    folder.write("short.csv", "1\n2\n");
+    let said = folder.run("fit x.bed --weights short.csv").refusal(3);
+    assert!(said.contains("one number for each of the 90 rows is needed"), "{said}");
+}
+
+/// `share` of 100 genotypes of every third sample missing.
+fn with_holes(share: usize) -> (Folder, Vec<Vec<u8>>) {
+    let (folder, mut rows) = problem();
+    for (l, row) in rows.iter_mut().enumerate() {
+        for (j, x) in row.iter_mut().enumerate() {
+            let missing = l % 3 == 0 && (l * 7 + j * 13 + l * j) % 100 < share;
+            *x = if missing {
+                M
+            } else if *x == M {
+                1
+            } else {
+                *x
+            };
+        }
+    }
+    store(&folder, "x", &rows, &bim((0..D).map(variant)));
+    let cell = |x: &u8| if *x == M { String::new() } else { x.to_string() };
+    let line = |row: &Vec<u8>| row.iter().map(cell).collect::<Vec<_>>().join(",") + "\n";
+    folder.write("x.csv", &rows.iter().map(line).collect::<String>());
+    (folder, rows)
+}
+
+#[test]
+fn what_is_missing_becomes_what_is_asked_for() {
+    let (folder, rows) = with_holes(8);
+    let holes = rows.iter().flatten().filter(|x| **x == M).count();
+    let samples = rows.iter().filter(|row| row.contains(&M)).count();
+    for (missing, said) in [
+        ("mean", "filled with column means".to_owned()),
+        ("drop-rows", format!("{samples} rows dropped")),
+        ("em", "em ended at a stationary point after".to_owned()),
+    ] {
+        let flags = format!("-k 2 --tol 1e-9 --missing {missing} --scale std");
+        let flags = if missing == "em" { flags + " --em-tol 1e-9 --max-passes 1e6" } else { flags };
+        let run = folder.run(&format!("fit x.bed {flags} -o m.safetensors"));
+        assert_eq!(run.code(), 0, "{}", run.stderr());
+        let line = format!("{holes} missing values in {samples} rows: {said}");
+        assert!(run.stdout().contains(&line), "{}", run.stdout());
+        let want = folder.run(&format!("fit x.csv --header no {flags} -o w.safetensors --json")).json(0);
+        let got = folder.run(&format!("fit x.bed {flags} --json")).json(0);
+        for name in ["eigenvalues", "explained_variance"] {
+            for (a, b) in numbers(&got[name]).iter().zip(numbers(&want[name])) {
+                assert!((a / b - 1.0).abs() < 1e-6, "{missing} {name}: {a} {b}");
+            }
+        }
+        assert_eq!(folder.run("transform m.safetensors x.bed -o s.csv").code(), 0);
+        assert_eq!(folder.run("transform w.safetensors x.csv --header no -o w.csv").code(), 0);
+        for (a, b) in scores(&folder.read("s.csv")).iter().zip(scores(&folder.read("w.csv"))) {
+            for (a, b) in a.iter().zip(b) {
+                assert!((a.is_nan() && b.is_nan()) || (a - b).abs() < 1e-4, "{missing}: {a} {b}");
+            }
+        }
+        let check = folder.run("check m.safetensors x.bed");
+        if missing == "em" {
+            assert!(check.refusal(3).contains("speaks of the matrix that em completed"));
+        } else {
+            assert_eq!(check.code(), 0, "{missing}: {}", check.stdout());
+        }
+    }
+    // The mean without a word, and an error where it is asked for.
+    let report = folder.run("fit x.bed -k 2").stdout();
+    assert!(report.contains("filled with column means"), "{report}");
+    let said = folder.run("fit x.bed --missing error").refusal(3);
+    assert!(said.contains("holds NaN") && said.contains("drop-rows, mean or em"), "{said}");
+    let said = folder.run("transform m.safetensors x.bed --missing error -o s.csv").refusal(3);
+    assert!(said.contains("drop-rows, mean or em"), "{said}");
+    let said = folder.run("fit x.bed --em-tol 1e-3").refusal(2);
+    assert!(said.contains("--em-tol goes with --missing em only"), "{said}");
+    assert_eq!(folder.run("transform m.safetensors x.bed --missing drop-rows -o s.eigenvec").code(), 0);
+    let missing = folder.read("s.eigenvec").lines().filter(|line| line.ends_with("NaN\tNaN")).count();
+    assert_eq!(missing, samples);
+}
+
+#[test]
+fn a_file_that_does_not_fit_is_read_in_every_pass_to_the_same_bits() {
+    let folder = Folder::new();
+    let (n, d) = (20_000, 4_000);
+    let mut state = 7_u64;
+    let mut codes = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as u8
+    };
+    let bytes: Vec<u8> = [0x6c, 0x1b, 1].into_iter().chain((0..d * n / 4).map(|_| codes())).collect();
+    std::fs::write(folder.path("x.bed"), bytes).unwrap();
+    folder.write("x.bim", &bim((0..d).map(variant)));
+    folder.write("x.fam", &fam(n));
+    let flags = "fit x.bed -k 1 --scale hwe --max-passes 3";
+    let small = folder.run(&format!("{flags} --memory 16M -o small.safetensors"));
+    assert_eq!(small.code(), 1, "{}", small.stderr());
+    assert!(
+        small.stderr().contains("x.bed: 19.1 MiB do not fit into 16.0 MiB of memory and are read from disk"),
+        "{}",
+        small.stderr()
+    );
+    assert!(small.stdout().contains("genotypes in two bits each, on disk"), "{}", small.stdout());
+    assert!(small.stdout().contains("read from disk"), "{}", small.stdout());
+    let large = folder.run(&format!("{flags} --memory 1G -o large.safetensors"));
+    assert!(!large.stdout().contains("on disk"), "{}", large.stdout());
+    for name in ["small", "large"] {
+        assert_eq!(folder.run(&format!("convert {name}.safetensors {name}.csv")).code(), 0);
+    }
+    assert_eq!(folder.read("small.csv"), folder.read("large.csv"));
+    let said = folder.run(&format!("{flags} --memory 6M")).refusal(4);
+    assert!(said.contains("20000 samples × 4000 variants and the vectors of 1 component need"), "{said}");
+}

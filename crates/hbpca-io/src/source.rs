@@ -84,7 +84,7 @@ pub(crate) fn open(
     {
         let (name, format) = (part.name(), Format::Bed);
         refuse_options_that_do_not_fit(&name, format, options)?;
-        let rows = Box::new(BedSource::open(path)?);
+        let rows = Box::new(BedSource::open(path, options.missing)?);
         return matched(OpenSource { name, format, rows, notes: Vec::new() }, options);
     }
     let opened = part.open(options, counter)?;

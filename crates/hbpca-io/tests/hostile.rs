@@ -234,7 +234,10 @@ fn genotypes_cut_anywhere_are_refused_or_have_what_is_left() {
             if let Ok(cut) = open_genotypes(cut) {
                 // Only fields that are not looked at, or letters of a name, may be missing.
                 assert_ne!(which, 0, "cut at {length}");
-                assert_eq!(cut.genotypes, whole.genotypes);
+                assert_eq!(
+                    cut.genotypes.fingerprint(None).unwrap(),
+                    whole.genotypes.fingerprint(None).unwrap()
+                );
             }
         }
     }

@@ -56,12 +56,13 @@ pub mod verify;
 pub use block::Block;
 pub use cancel::CancelToken;
 pub use certificate::Certificate;
-pub use columns::{Centering, ColumnStatistics, Preprocessing, RowMap, RowSurvey, Scaling};
+pub use columns::{Centering, ColumnStatistics, Preprocessing, RowMap, Scaling};
 pub use config::{FitConfig, MomentumChoice, Tuning};
 pub use driver::{Driver, Report};
 pub use error::Error;
 pub use limits::{Accuracy, Limits};
 pub use matrix::{CountTransform, Csr, Dense, Matrix, Real, Replacement, RowChunks, Sampler};
+pub use missing::RowSurvey;
 pub use model::{Model, Summary, Whitening};
 pub use moments::Moments;
 pub use observe::{Event, Observer, Outcome, Record};
@@ -74,7 +75,7 @@ use state::{Archive, State};
 
 /// Genotypes, packed in two bits each.
 pub mod genotypes {
-    pub use crate::matrix::{Counts, Genotypes, VariantPlace};
+    pub use crate::matrix::{Counts, Genotypes, MissingGenotypes, SharedBytes, VariantPlace, VariantSource};
 }
 
 /// What a fit will take, before it begins: rows on disk within a memory, rows on ranks over a network.

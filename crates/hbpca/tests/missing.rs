@@ -216,6 +216,70 @@ fn em_of_rows_on_disk_is_em_in_memory() {
     }
 }
 
+#[test]
+fn chunks_that_are_read_in_order_alone_give_what_the_matrix_gives() {
+    let d = 8;
+    let (_, values) = holed(600, d, 3, 0.3, 0.05);
+    let counts: Vec<f64> = (0..600).map(|l| f64::from(l % 4)).collect();
+    let starts: Vec<usize> = (0..600).step_by(70).chain([600]).collect();
+    for x in [matrix(&values, d), single(&values, d)] {
+        for (missing, solver, preprocessing) in [
+            (Missing::DropRows, SolverKind::Krylov, Preprocessing::STANDARDIZE),
+            (Missing::Mean, SolverKind::Covariance, Preprocessing::UNIT_RANGE),
+            (Missing::Mean, SolverKind::Anchored, Preprocessing::CENTER),
+            (Missing::Em, SolverKind::Krylov, Preprocessing::STANDARDIZE),
+            (Missing::Em, SolverKind::Auto, Preprocessing::CENTER),
+        ] {
+            for weights in [None, Some(&counts[..])] {
+                let config = FitConfig {
+                    k: 2,
+                    missing,
+                    em: EmLimits { tol: 1e-10, ..EmLimits::default() },
+                    limits: Limits { tol: 1e-9, max_passes: 1e6, ..Limits::default() },
+                    solver,
+                    preprocessing,
+                    ..FitConfig::default()
+                };
+                let what = format!("{missing} {solver} weighted {}", weights.is_some());
+                let memory = config.run().weights(weights).fit(&x).unwrap();
+                let mut rows = Chunked::new(&x, &starts).in_order();
+                let survey = rows.survey(weights, missing).unwrap();
+                let run = config.run().weights(weights).surveyed(survey);
+                let chunks = run.fit_streamed(rows, 64 << 20).unwrap();
+                assert_eq!(chunks.outcome, Outcome::Converged, "{what}");
+                let (a, b) = (chunks.missing.unwrap(), memory.missing.unwrap());
+                assert_eq!((a.entries, a.rows, a.dropped), (b.entries, b.rows, b.dropped), "{what}");
+                let (a, b) = (chunks.model.summary(), memory.model.summary());
+                assert_eq!(a.n, b.n, "{what}");
+                assert!((a.weight / b.weight - 1.0).abs() <= 600.0 * f64::EPSILON, "{what}");
+                assert!((a.total_variance / b.total_variance - 1.0).abs() <= 1e-8, "{what}");
+                for i in 0..2 {
+                    let room = chunks.certificate.residuals[i] + memory.certificate.residuals[i];
+                    let change = (a.eigenvalues[i] - b.eigenvalues[i]).abs();
+                    assert!(change <= room + 1e-8 * b.eigenvalues[0], "{what}: {i}: {change}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_survey_for_another_choice_is_refused() {
+    let (_, values) = holed(90, 6, 2, 0.3, 0.1);
+    let x = matrix(&values, 6);
+    let config = FitConfig { k: 2, missing: Missing::Mean, ..FitConfig::default() };
+    let mut rows = Chunked::new(&x, &[0, 30, 60, 90]).in_order();
+    assert!(matches!(rows.survey(None, Missing::Error), Err(Error::NotFinite { .. })));
+    let survey = rows.survey(None, Missing::DropRows).unwrap();
+    let said = config.run().surveyed(survey).fit_streamed(rows, 64 << 20).unwrap_err().to_string();
+    assert!(said.contains("missing = mean: the rows were surveyed for drop-rows"), "{said}");
+    let mut rows = Chunked::new(&x, &[0, 30, 60, 90]).in_order();
+    let survey = rows.survey(None, Missing::Mean).unwrap();
+    let run = config.run().weights(&[1.0; 90][..]).surveyed(survey);
+    let said = run.fit_streamed(rows, 64 << 20).unwrap_err().to_string();
+    assert!(said.contains("the rows were surveyed without them"), "{said}");
+}
+
 /// Rows of which one number changes after so many chunks were read.
 struct Changing<'a> {
     rows: Chunked<'a>,
@@ -335,6 +399,36 @@ fn em_ends_at_a_fixed_point_by_its_definition() {
                 for (a, b) in a.iter().zip(b) {
                     assert!((a - b / shrunk).abs() <= 1e-6 * (1.0 + b.abs()), "{what}: row {l}: {a} {b}");
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn holes_in_a_column_that_has_one_value_are_that_value() {
+    let d = 8;
+    let (_, mut values) = holed(200, d, 2, 0.3, 0.08);
+    values.iter_mut().skip(3).step_by(d).filter(|x| !x.is_nan()).for_each(|x| *x = 1.7);
+    for solver in [SolverKind::Covariance, SolverKind::Krylov, SolverKind::Anchored] {
+        for preprocessing in [Preprocessing::STANDARDIZE, Preprocessing::UNIT_RANGE] {
+            let config = FitConfig {
+                k: 2,
+                missing: Missing::Em,
+                solver,
+                preprocessing,
+                limits: Limits { max_passes: 1e5, ..Limits::default() },
+                ..FitConfig::default()
+            };
+            let x = matrix(&values, d);
+            let done = config.run().fit_completing(x.clone()).unwrap();
+            let disk = config.run().fit_streamed(Chunked::new(&x, &[0, 90, 200]), 64 << 20).unwrap();
+            for fit in [&done.fit, &disk] {
+                let point = fit.missing.unwrap().stationary_point.unwrap();
+                assert!(point.is_reached() && fit.outcome == Outcome::Converged, "{solver}: {point:?}");
+                assert_eq!(fit.model.scale().unwrap()[3].to_bits(), 1.0_f64.to_bits());
+            }
+            for x in entries(&done.matrix).iter().skip(3).step_by(d) {
+                assert_eq!(x.to_bits(), 1.7_f64.to_bits());
             }
         }
     }

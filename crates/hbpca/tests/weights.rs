@@ -7,6 +7,7 @@ mod common;
 use common::chunked::{Chunked, dense_problem, sparse_problem};
 use common::{csr_f32, dense, dense_f32, entries};
 use hbpca::checkpoint::{Checkpoint, Checkpoints};
+use hbpca::missing::Missing;
 use hbpca::operator::{Covariance, CovarianceOperator, Precision, Products, Streamed};
 use hbpca::{Fit, FitConfig, Limits, Matrix, Moments, Outcome, Preprocessing, SolverKind};
 
@@ -30,6 +31,13 @@ fn repeated(x: &Matrix<'_>, counts: &[usize]) -> Matrix<'static> {
     if x.is_sparse() { csr_f32(&values, d) } else { dense_f32(&values, d) }
 }
 
+/// Some of the rows.
+fn some_of(x: &Matrix<'_>, rows: &[usize]) -> Matrix<'static> {
+    let mut once = vec![0; x.n_rows()];
+    rows.iter().for_each(|&l| once[l] = 1);
+    repeated(x, &once)
+}
+
 fn starts(n: usize, step: usize) -> Vec<usize> {
     (0..n).step_by(step).chain([n]).collect()
 }
@@ -51,6 +59,36 @@ fn assert_same(a: &Fit, b: &Fit, what: &str) {
     }
     for (s, t) in a.model.shift().unwrap_or_default().iter().zip(b.model.shift().unwrap_or_default()) {
         assert!((s - t).abs() <= n * f64::EPSILON * (1.0 + t.abs()), "{what}: mean");
+    }
+}
+
+#[test]
+fn an_integer_weight_is_a_repeated_row_where_chunks_are_read_in_order_alone() {
+    let n = 1500;
+    for x in [dense_problem(n, 12), sparse_problem(n, 12)] {
+        let counts = counts(n);
+        let (weights, repeated) = (as_weights(&counts), repeated(&x, &counts));
+        let counting: Vec<usize> = (0..n).filter(|&l| counts[l] > 0).collect();
+        let left = some_of(&x, &counting);
+        let of_left: Vec<f64> = counting.iter().map(|&l| weights[l]).collect();
+        for (i, solver) in
+            [SolverKind::Auto, SolverKind::Krylov, SolverKind::Anchored, SolverKind::Covariance]
+                .into_iter()
+                .enumerate()
+        {
+            let preprocessing = PREPARATIONS[i % PREPARATIONS.len()];
+            let limits = Limits { tol: 1e-8, ..Limits::default() };
+            let config = FitConfig { k: 3, solver, preprocessing, limits, ..FitConfig::default() };
+            let truth = config.fit(&repeated).unwrap();
+            for (x, weights) in [(&x, &weights), (&left, &of_left)] {
+                let mut rows = Chunked::new(x, &starts(x.n_rows(), 450)).in_order();
+                let survey = rows.survey(Some(weights), Missing::Error).unwrap();
+                let run = config.run().weights(&weights[..]).surveyed(survey);
+                let fit = run.fit_streamed(rows, 64 << 20).unwrap();
+                assert_eq!(fit.outcome, Outcome::Converged);
+                assert_same(&fit, &truth, &format!("{solver} of {} rows", x.n_rows()));
+            }
+        }
     }
 }
 

@@ -10,7 +10,7 @@ import numpy as np
 class Holes(NamedTuple):
     """What becomes of missing values in rows that are transformed."""
 
-    missing: str
+    missing: str | None
     #: Whether the means are known.
     center: bool
     ridge: float | None

@@ -81,12 +81,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
     certify : float or None, default=None
         A probability, such as 1e-9: a probe with random vectors follows the fit, and what `certificate_` says of angles
         then fails with this probability at most. Without it angles are proved or estimated, as `certificate_.certainty` says.
-    missing : {"error", "drop-rows", "mean", "em"}, default="error"
+    missing : {"error", "drop-rows", "mean", "em"} or None, default=None
         What becomes of missing values (NaN). They are refused; or rows that have one are left out, and `transform` gives
         NaN for them; or each is the mean of its column, as it is in `transform`; or each is what the components say of it,
         found by expectation–maximisation, and `transform` gives least squares on what a row has. The certificate is of the
         completed matrix, which for "em" is a stationary point and nothing more: `missing_values_` tells how near. X is
-        copied once where something is missing, in float64 for "em".
+        copied once where something is missing, in float64 for "em". `None` is "error", and "mean" for genotypes (`.bed`),
+        which stay packed.
     em_tol, em_max_rounds, em_ridge : default=None
         "em" stops when one more round would change what was filled in by at most `em_tol` (1e-6) of the spread, or after
         `em_max_rounds` (1000). A ridge draws what is filled in towards the mean (0: not at all).
@@ -163,7 +164,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
         power_iteration_normalizer="auto",
         angle_tol=None,
         certify=None,
-        missing="error",
+        missing=None,
         em_tol=None,
         em_max_rounds=None,
         em_ridge=None,
@@ -232,7 +233,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
             `memory_limit`;
             or rows of a cluster: a `dask.array` or `dask.dataframe`, a `ray.data.Dataset`, a Spark RDD or DataFrame
         y : ignored
-        sample_weight : (n_samples,) array or None; a weight of 2 counts a row twice, one of 0 not at all. Chunks take none
+        sample_weight : (n_samples,) array or None; a weight of 2 counts a row twice, one of 0 not at all
         """
         self._forget_chunks()
         if getattr(self, "comm", None) is not None:
@@ -391,7 +392,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
         return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
 
     def _read(self, path):
-        X, _, names = read(path, missing="error" if self.missing == "error" else "nan")
+        X, _, names = read(path, missing="error" if self.missing in (None, "error") else "nan")
         check_file_names(self, names)
         if X.shape[1] != self.n_features_in_:
             name, found, needed = type(self).__name__, X.shape[1], self.n_features_in_
@@ -412,7 +413,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
             dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
             return lazily_transformed(X, Scores(self._for_workers(), dtype), self.n_components_, dtype)
         if is_bed(X):
-            return self._fitted.transform_genotypes(os.fspath(X), bool(self.whiten))
+            return self._fitted.transform_genotypes(os.fspath(X), bool(self.whiten), self._holes())
         source = source_of(X)
         if source is not None:
             return self._transform_chunks(source)
@@ -503,7 +504,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
             solver=fitted.solver,
             tol=fitted.tol,
             random_state=fitted.seed,
-            missing=missing,
+            missing=None if missing == "error" else missing,
             em_ridge=ridge or None,
         )
         vars(pca).update(cls._attributes(fitted, np.float64))
@@ -535,7 +536,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
 
         def __sklearn_tags__(self):
             tags = sparse_tags(super().__sklearn_tags__())
-            tags.input_tags.allow_nan = self.missing != "error"
+            tags.input_tags.allow_nan = self.missing not in (None, "error")
             return tags
 
     else:

@@ -54,7 +54,9 @@ pub fn run(args: &FitArgs) -> Result<Exit, Failure> {
     let around = Around { args, limits, components, solver_flags, checkpoints, outputs, verbosity };
     around.fit(|with| {
         let found = match streamed {
-            None if source.is_genotypes() => genotypes::fit(source, &asked, with, verbosity),
+            None if source.is_genotypes() => {
+                genotypes::fit(source, (&weights, args.memory), &asked, with, verbosity)
+            }
             None => in_memory(source, &weights, &asked, with, verbosity),
             Some(streamed) => from_disk(source, streamed, &asked, with, verbosity),
         };
@@ -184,7 +186,7 @@ fn write_files(
     let stored = StoredModel::of_fit(fit, &fit.chosen_because, tol)
         .with_reading(Reading {
             weight_column: Weights::from(&args.weights).column(),
-            missing: args.missing.policy(),
+            missing: about.missing,
             missing_values: fit.missing,
             categories: about.categories.clone(),
             columns: about.occurring.clone(),
@@ -237,6 +239,8 @@ pub struct About {
     pub categories: Vec<Categories>,
     /// Which of its columns these are, where the others do not occur and were left out.
     pub occurring: Option<OccurringColumns>,
+    /// What became of missing values.
+    pub missing: Missing,
     /// Seconds that reading took.
     pub read_seconds: f64,
     /// The data where it is in memory.
@@ -290,6 +294,7 @@ fn in_memory(
         column_names: data.column_names.clone(),
         categories: std::mem::take(&mut data.categories),
         occurring,
+        missing: config.missing,
         read_seconds: seconds,
         // Labels belong to all rows.
         data: whole.then_some(data),
@@ -334,6 +339,7 @@ fn from_disk(
         column_names,
         categories: Vec::new(),
         occurring: None,
+        missing: config.missing,
         read_seconds: 0.0,
         data: None,
         stream: Some(json::StreamObject::new(&fit, &plan, memory)),
@@ -382,6 +388,7 @@ fn on_ranks(
         column_names,
         categories: Vec::new(),
         occurring: None,
+        missing: config.missing,
         read_seconds,
         data: None,
         stream: None,
@@ -441,6 +448,7 @@ fn report(fit: &Fit, about: &About, components: Components) -> String {
     let summary = model.summary();
     let missing = fit.missing.map_or_else(String::new, |report| format!("{report}\n"));
     let reading = match &about.stream {
+        None if fit.bytes_read > 0 => format!("{} read from disk", ByteSize(fit.bytes_read)),
         None => format!("after {} of reading", number::seconds(about.read_seconds)),
         Some(_) => format!("{} read from disk", ByteSize(fit.bytes_read)),
     };

@@ -6,10 +6,11 @@ use std::time::Instant;
 
 use hbpca::checkpoint::Checkpoints;
 use hbpca::genotypes::Genotypes;
+use hbpca::missing::{HolesInRows, Missing};
 use hbpca::{CancelToken, Dense, Error, Fit, Model};
 use hbpca_io::{
-    BedFile, Format, Matched, ReadOptions, StoredModel, VariantNames, score_names, write_eigenvalues,
-    write_eigenvectors, write_variant_weights,
+    BedFile, ByteSize, Format, Matched, ReadOptions, StoredModel, VariantNames, score_names,
+    write_eigenvalues, write_eigenvectors, write_variant_weights,
 };
 
 use super::fit::{About, With};
@@ -20,11 +21,12 @@ use crate::output::json::TableObject;
 use crate::output::number;
 use crate::output::progress::Spinner;
 use crate::output::say::{self, Verbosity};
-use crate::plan::{self, Asked, Source, TableOutput, create};
+use crate::plan::{self, Asked, Source, TableOutput, Weights, create};
 
-/// Reads a `.bed` and fits it.
+/// Reads a `.bed`, or leaves it on disk where it does not fit, and fits it with the weights of its samples.
 pub fn fit(
     source: Source,
+    (weights, memory): (&Weights, Option<ByteSize>),
     asked: &Asked<'_>,
     with: With<'_, '_>,
     verbosity: Verbosity,
@@ -32,34 +34,40 @@ pub fn fit(
     let With { observers, checkpoints, refused, .. } = with;
     let name = source.name.clone();
     let clock = Instant::now();
-    let file = read(source, verbosity)?;
+    let beside = |n, d| asked.components.of(asked.config.clone(), n, d).memory_beside_genotypes(n, d);
+    let file = read(source, memory, beside, verbosity)?;
     let read_seconds = clock.elapsed().as_secs_f64();
-    let names = file.column_names();
-    let config = asked.of(Some(&names), &name, (file.genotypes.n_rows(), file.genotypes.n_cols()))?;
-    plan::refuse_huge_covariance(&config, file.genotypes.n_cols())?;
+    let (names, genotypes) = (file.column_names(), &file.genotypes);
+    let (n, d) = (genotypes.n_rows(), genotypes.n_cols());
+    let weights = weights.of_genotypes(n)?;
+    let config = asked.of(Some(&names), &name, (n, d))?;
+    plan::refuse_huge_covariance(&config, d)?;
     let wanted = checkpoints.save.is_some() || checkpoints.resume.is_some();
-    let data = if wanted { file.genotypes.fingerprint() } else { String::new() };
+    let failed = |error: Error| refused(&error, &name);
+    let data =
+        if wanted { genotypes.fingerprint(weights.as_deref()).map_err(failed)? } else { String::new() };
     let cancel = CancelToken::default();
     let running = Running::with(&cancel);
     let fit = config
         .run()
+        .weights(weights.as_deref())
         .observers(observers)
         .cancelled_by(&cancel)
         .checkpoints(Checkpoints { data, ..checkpoints })
-        .fit_genotypes(&file.genotypes)
-        .map_err(|error| refused(&error, &name))?;
+        .fit_genotypes(genotypes)
+        .map_err(failed)?;
     drop(running);
-    let nnz = file.genotypes.n_rows() * file.genotypes.n_cols();
-    let storage = "genotypes in two bits each".to_owned();
+    let place = if genotypes.is_on_disk() { ", on disk" } else { "" };
     Ok((
         fit,
         About {
+            storage: format!("genotypes in two bits each{place}"),
+            nnz: n * d,
             name,
-            storage,
-            nnz,
             column_names: Some(names),
             categories: Vec::new(),
             occurring: None,
+            missing: config.missing,
             read_seconds,
             data: None,
             stream: None,
@@ -67,11 +75,29 @@ pub fn fit(
     ))
 }
 
-fn read(source: Source, verbosity: Verbosity) -> Result<BedFile, Failure> {
-    let spinner = Spinner::new(verbosity, &format!("reading {}", source.name));
+/// Half of what there is where no limit was given, as for rows; the rest is for the page cache, which keeps genotypes that stay on disk.
+fn read(
+    source: Source,
+    memory: Option<ByteSize>,
+    beside: impl Fn(usize, usize) -> u64,
+    verbosity: Verbosity,
+) -> Result<BedFile, Failure> {
+    const DEFAULT_SHARE: u64 = 2;
+    let name = source.name.clone();
+    let spinner = Spinner::new(verbosity, &format!("reading {name}"));
     let (path, options) = source.into_genotypes()?;
-    let file = BedFile::read_with(&path, &ReadOptions { match_names: None, ..options })?;
+    let memory = memory.or_else(|| hbpca_io::machine_memory().map(|all| ByteSize(all / DEFAULT_SHARE)));
+    let ByteSize(memory) = memory.unwrap_or(ByteSize(u64::MAX));
+    let options = ReadOptions { match_names: None, ..options };
+    let file = BedFile::place(&path, &options, memory, beside)?;
     drop(spinner);
+    if verbosity > Verbosity::Quiet && file.genotypes.is_on_disk() {
+        let bytes = ByteSize(file.genotypes.bytes() as u64);
+        let memory = ByteSize(memory);
+        say::line(&format!(
+            "{name}: {bytes} do not fit into {memory} of memory and are read from disk, twice for every product"
+        ));
+    }
     if verbosity == Verbosity::Verbose {
         let (n, d) = (number::count(file.genotypes.n_rows()), number::count(file.genotypes.n_cols()));
         say::line(&format!("read {n} samples × {d} variants"));
@@ -80,7 +106,9 @@ fn read(source: Source, verbosity: Verbosity) -> Result<BedFile, Failure> {
 }
 
 /// Scores of the samples of a `.bed`, whose variants are matched with those of the model.
-pub fn transform(args: &TransformArgs, model: &Model, source: Source) -> Result<TableObject, Failure> {
+pub fn transform(args: &TransformArgs, stored: &StoredModel, source: Source) -> Result<TableObject, Failure> {
+    let model = &stored.model;
+    let holes = rule(args.missing, stored)?;
     let verbosity = Verbosity::from(&args.verbosity);
     let output = if ends_in(&args.output, "eigenvec") {
         if args.whiten.whiten {
@@ -93,7 +121,8 @@ pub fn transform(args: &TransformArgs, model: &Model, source: Source) -> Result<
         Scores::Table(TableOutput::begin(&args.output, args.output_format.output_format)?)
     };
     let name = source.name.clone();
-    let file = read(source, verbosity)?;
+    let k = model.n_components() as u64;
+    let file = read(source, None, |n, _| 8 * k * n as u64, verbosity)?;
     let genotypes = matched(&file, model, &name, verbosity)?;
     let refused = |error: Error| Failure::refused(&error, &name);
     let k = model.n_components();
@@ -103,17 +132,33 @@ pub fn transform(args: &TransformArgs, model: &Model, source: Source) -> Result<
     };
     match output {
         Scores::Eigenvectors(output) => {
-            let vectors = model.sample_eigenvectors(&genotypes).map_err(refused)?;
+            let vectors = model.sample_eigenvectors(&genotypes, holes).map_err(refused)?;
             write_eigenvectors(output, &file.samples, &vectors, k)?;
         }
         Scores::Table(output) => {
-            let scores = model.transform_genotypes(&genotypes, (&args.whiten).into()).map_err(refused)?;
-            let scores = Dense::new(scores, genotypes.n_rows(), k).map_err(refused)?;
+            let whitening = (&args.whiten).into();
+            let scores =
+                model.transform_genotypes_with_holes(&genotypes, whitening, holes).map_err(refused)?;
+            // Scores of samples that were dropped are missing.
+            let scores = Dense::deferring_finite_check(scores.into(), genotypes.n_rows(), k);
+            let scores = scores.map_err(refused)?;
             output.write(&scores.into(), score_names(k), None, Vec::new())?;
         }
     }
     let (n, from) = (genotypes.n_rows(), Format::Bed.to_string());
     Ok(TableObject { n, d: k, from, format, output: args.output.clone() })
+}
+
+/// What becomes of what is missing: what was said, what the model says, or the mean, of which every model of genotypes knows how it is found.
+fn rule(asked: Option<Missing>, stored: &StoredModel) -> Result<HolesInRows, Failure> {
+    let (reading, summary) = (&stored.origin.reading, stored.model.summary());
+    match asked.unwrap_or(reading.missing) {
+        Missing::Mean => Ok(HolesInRows::Mean),
+        Missing::Error if asked.is_none() => Ok(HolesInRows::Mean),
+        other => other
+            .in_new_rows(summary.preprocessing.centering, reading.ridge())
+            .map_err(|error| Failure::Usage(error.to_string())),
+    }
 }
 
 /// Where scores go.

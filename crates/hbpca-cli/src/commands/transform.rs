@@ -31,17 +31,17 @@ pub fn scores(args: &TransformArgs) -> Result<TableObject, Failure> {
     plan::refuse_two_on_standard_output(&args.output, args.json.json)?;
     let stored = plan::open_model(&args.model)?;
     let (model, reading) = (&stored.model, &stored.origin.reading);
-    let missing = args.missing.unwrap_or(reading.missing);
-    let holes = missing
-        .in_new_rows(model.summary().preprocessing.centering, reading.ridge())
-        .map_err(|error| Failure::Usage(error.to_string()))?;
     let mut source = Source::find(&args.data)?;
     if source.is_genotypes() {
         if let Some(columns) = &args.keep {
             source.keep(columns);
         }
-        return genotypes::transform(args, model, source);
+        return genotypes::transform(args, &stored, source);
     }
+    let missing = args.missing.unwrap_or(reading.missing);
+    let holes = missing
+        .in_new_rows(model.summary().preprocessing.centering, reading.ridge())
+        .map_err(|error| Failure::Usage(error.to_string()))?;
     source.for_model(&stored);
     source.hold_missing(missing);
     if let Some(columns) = &args.keep {

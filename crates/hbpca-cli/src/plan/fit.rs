@@ -107,7 +107,9 @@ impl FitPlan {
         let beside = |rows: &dyn RowChunks| {
             components.of(config.clone(), rows.n_rows(), rows.n_cols()).memory_beside(rows)
         };
-        let streamed = match source.place(args.memory, beside)? {
+        // Genotypes are placed when they are read.
+        let place = if source.is_genotypes() { Place::Memory } else { source.place(args.memory, beside)? };
+        let streamed = match place {
             Place::Memory => None,
             Place::Disk { rows, memory } => {
                 // Vectors over all columns may be too long where those over the columns that occur are not, which only data in memory tells.
@@ -148,6 +150,7 @@ fn begin(args: &FitArgs) -> Result<(Source, FitConfig, Option<Vec<String>>), Fai
     }
     check_before_reading(&config)?;
     let mut source = Source::find(&args.data)?;
+    config.missing = args.missing.policy(source.is_genotypes());
     source.prepare_cells(&args.cells)?;
     source.keep_in(storage(args.precision));
     let mut start_names = None;
@@ -212,6 +215,8 @@ impl RankFitPlan {
     pub fn new(args: &FitArgs, (rank, size): (usize, usize)) -> Result<Self, Failure> {
         refuse_on_ranks(args)?;
         let (mut source, mut config, start_names) = begin(args)?;
+        // Ranks read genotypes as numbers, with the mean for what is missing.
+        config.missing = args.missing.policy(false);
         let weights = Weights::from(&args.weights);
         weights.ask(&mut source);
         if args.reproducible {
@@ -239,7 +244,7 @@ fn cut(args: &FitArgs) -> Cut {
 /// Refuses what neither several ranks nor shards can do so far.
 fn refuse_on_ranks(args: &FitArgs) -> Result<(), Failure> {
     let given =
-        [("--missing", args.missing.policy() != Missing::Error), ("--one-hot", args.one_hot.is_some())];
+        [("--missing", args.missing.policy(false) != Missing::Error), ("--one-hot", args.one_hot.is_some())];
     match given.iter().find(|(_, given)| *given) {
         Some((flag, _)) => Err(Failure::Usage(format!(
             "{flag} works in one process only: leave it out, or do without a launcher and without --reproducible"
@@ -300,8 +305,8 @@ fn config(args: &FitArgs) -> Result<FitConfig, Failure> {
         tuning: if args.tune { Tuning::Measured } else { Tuning::Nominal },
         certify: args.certify,
         probe_seed: args.probe_seed,
-        missing: args.missing.policy(),
-        em: args.missing.em_limits(args.missing.policy())?,
+        missing: args.missing.policy(false),
+        em: args.missing.em_limits(args.missing.policy(false))?,
         ..default
     })
 }

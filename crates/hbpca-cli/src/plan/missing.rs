@@ -6,9 +6,9 @@ use crate::args::MissingArgs;
 use crate::exit::Failure;
 
 impl MissingArgs {
-    /// What becomes of them.
-    pub fn policy(&self) -> Missing {
-        self.missing.unwrap_or_default()
+    /// What becomes of them: an error, but of genotypes the mean, where nothing else was said.
+    pub fn policy(&self, of_genotypes: bool) -> Missing {
+        self.missing.unwrap_or(if of_genotypes { Missing::Mean } else { Missing::Error })
     }
 
     /// When `em` stops; its flags go with it only.

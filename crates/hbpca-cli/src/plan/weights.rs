@@ -56,6 +56,14 @@ impl Weights {
         }
     }
 
+    /// The same for n samples of genotypes, which have no columns of another kind.
+    pub fn of_genotypes(&self, n: usize) -> Result<Option<Vec<f64>>, Failure> {
+        match self {
+            Self::File(path) => read(path, n).map(Some),
+            Self::None | Self::Column(_) => Ok(None),
+        }
+    }
+
     /// The same for whole parts on one of several ranks, which does not know where in a file of weights theirs are.
     pub fn of_parts(&self, data: &mut Data) -> Result<Option<Vec<f64>>, Failure> {
         match self {

@@ -6,6 +6,7 @@
 mod matching;
 mod samples;
 mod source;
+mod storage;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -57,22 +58,52 @@ impl BedFile {
 
     /// Reads the three files; the other two have the name of the first with another ending.
     pub fn read(path: &Path) -> Result<Self, ReadError> {
-        let text = |ending: &str| -> Result<(String, Vec<u8>), ReadError> {
-            let other = beside(path, ending);
-            let name = other.display().to_string();
-            let bytes = fs::read(&other).map_err(|source| match source.kind() {
-                std::io::ErrorKind::NotFound => {
-                    let text = format!("it is not there, and {} cannot be read without it", path.display());
-                    ReadError::malformed(&name, text)
-                }
-                _ => ReadError::io(&name, source),
-            })?;
-            Ok((name, bytes))
-        };
-        let (bim, fam) = (text("bim")?, text("fam")?);
+        let (bim, fam) = (text_beside(path, "bim")?, text_beside(path, "fam")?);
         let name = path.display().to_string();
         let bytes = fs::read(path).map_err(|source| ReadError::io(&name, source))?;
         Self::from_bytes((&name, bytes), (&bim.0, &bim.1), (&fam.0, &fam.1))
+    }
+
+    /// The same within so many bytes of memory, where `beside` tells what work with n samples of d variants takes besides: genotypes that do not fit stay on disk,
+    /// and are read in every pass. A file that changes meanwhile is an error then.
+    pub fn place(
+        path: &Path,
+        options: &ReadOptions,
+        memory: u64,
+        beside: impl Fn(usize, usize) -> u64,
+    ) -> Result<Self, ReadError> {
+        refuse_options_that_do_not_fit(&path.display().to_string(), Format::Bed, options)?;
+        let bytes = fs::metadata(path).map_or(0, |about| about.len());
+        if bytes > memory {
+            return Self::on_disk(path);
+        }
+        let file = Self::read(path)?;
+        let (n, d) = (file.genotypes.n_rows(), file.genotypes.n_cols());
+        if bytes.saturating_add(beside(n, d)) > memory {
+            let genotypes = storage::on_disk(path, file_names(path).each_ref().map(|x| &x[..]), n, d)?;
+            return Ok(Self { genotypes, ..file });
+        }
+        Ok(file)
+    }
+
+    /// The same with the genotypes left on disk.
+    pub fn on_disk(path: &Path) -> Result<Self, ReadError> {
+        Self::with_genotypes(path, storage::on_disk)
+    }
+
+    /// The same with the genotypes in a map of the file, which nobody may shorten meanwhile: reading it would then end in a signal.
+    pub fn map(path: &Path) -> Result<Self, ReadError> {
+        Self::with_genotypes(path, storage::mapped)
+    }
+
+    fn with_genotypes(
+        path: &Path,
+        open: impl FnOnce(&Path, [&str; 2], usize, usize) -> Result<Genotypes, ReadError>,
+    ) -> Result<Self, ReadError> {
+        let (bim, fam) = (text_beside(path, "bim")?, text_beside(path, "fam")?);
+        let (variants, samples) = (variants::parse(&bim.0, &bim.1)?, samples::parse(&fam.0, &fam.1)?);
+        let genotypes = open(path, [&fam.0, &bim.0], samples.len(), variants.len())?;
+        Ok(Self { genotypes, variants, samples })
     }
 
     /// The same from the contents of the three files, each with the name that messages give it.
@@ -84,15 +115,7 @@ impl BedFile {
         let (variants, samples) = (variants::parse(bim, variants)?, samples::parse(fam, samples)?);
         check_header(name, &codes)?;
         let (n, d) = (samples.len(), variants.len());
-        let needed = (n.div_ceil(4) as u128) * d as u128 + HEADER as u128;
-        if codes.len() as u128 != needed {
-            let text = format!(
-                "{n} samples of {fam} × {d} variants of {bim} need {needed} bytes, and it has {}: it is cut off, or these are not its \
-                 .fam and .bim",
-                codes.len()
-            );
-            return Err(ReadError::malformed(name, text));
-        }
+        check_size(name, [fam, bim], (n, d), codes.len() as u64)?;
         codes.drain(..HEADER);
         let genotypes =
             Genotypes::new(n, d, codes).map_err(|error| ReadError::malformed(name, error.to_string()))?;
@@ -113,7 +136,9 @@ impl BedFile {
         };
         let places = wanted.find(&self.variants, name)?;
         let flipped = places.iter().filter(|place| place.flipped).count();
-        Ok(Matched { genotypes: self.genotypes.select(&places), by_name: true, flipped })
+        let genotypes = self.genotypes.select(&places);
+        let genotypes = genotypes.map_err(|error| ReadError::malformed(name, error.to_string()))?;
+        Ok(Matched { genotypes, by_name: true, flipped })
     }
 
     /// The names of the columns: identifier, A1 and A2 of each variant.
@@ -136,6 +161,43 @@ pub struct Matched {
 /// The file of the same name with another ending.
 fn beside(path: &Path, ending: &str) -> PathBuf {
     path.with_extension(ending)
+}
+
+/// The names of the .fam and the .bim.
+fn file_names(path: &Path) -> [String; 2] {
+    ["fam", "bim"].map(|ending| beside(path, ending).display().to_string())
+}
+
+/// The name and the content of the file of the same name with another ending.
+fn text_beside(path: &Path, ending: &str) -> Result<(String, Vec<u8>), ReadError> {
+    let other = beside(path, ending);
+    let name = other.display().to_string();
+    let bytes = fs::read(&other).map_err(|source| match source.kind() {
+        std::io::ErrorKind::NotFound => {
+            let text = format!("it is not there, and {} cannot be read without it", path.display());
+            ReadError::malformed(&name, text)
+        }
+        _ => ReadError::io(&name, source),
+    })?;
+    Ok((name, bytes))
+}
+
+/// Refuses a file that has not the size of n samples and d variants.
+fn check_size(
+    name: &str,
+    [fam, bim]: [&str; 2],
+    (n, d): (usize, usize),
+    found: u64,
+) -> Result<(), ReadError> {
+    let needed = (n.div_ceil(4) as u128) * d as u128 + HEADER as u128;
+    if u128::from(found) == needed {
+        return Ok(());
+    }
+    let text = format!(
+        "{n} samples of {fam} × {d} variants of {bim} need {needed} bytes, and it has {found}: it is cut off, or these are not its .fam \
+         and .bim"
+    );
+    Err(ReadError::malformed(name, text))
 }
 
 fn check_header(name: &str, bytes: &[u8]) -> Result<(), ReadError> {

@@ -62,7 +62,7 @@ fn the_three_files_are_read_together() {
     assert_eq!(samples, [("f1", "i1"), ("f1", "i2"), ("f2", "i3"), ("0", "i4"), ("f5", "i5")]);
     for (j, variant) in DOSAGES.into_iter().enumerate() {
         for (l, dosage) in variant.into_iter().enumerate() {
-            assert_eq!(file.genotypes.dosage(l, j), Some(dosage).filter(|x| *x < 9));
+            assert_eq!(file.genotypes.dosage(l, j).unwrap(), Some(dosage).filter(|x| *x < 9));
         }
     }
 }
@@ -110,4 +110,81 @@ fn options_of_tables_are_refused() {
     let options = ReadOptions { columns: Some(Vec::new()), ..ReadOptions::default() };
     let said = read(Input::path(store(folder.path())), &options).unwrap_err().to_string();
     assert!(said.contains("columns can be chosen from CSV"), "{said}");
+}
+
+/// A .bed of n samples and d variants.
+fn large(folder: &Path, n: usize, d: usize) -> std::path::PathBuf {
+    let path = folder.join("large.bed");
+    let codes = (0..d * n.div_ceil(4)).map(|i| (i * i / 7 + i / 3) as u8);
+    std::fs::write(&path, [0x6c, 0x1b, 1].into_iter().chain(codes).collect::<Vec<u8>>()).unwrap();
+    let bim: Vec<String> = (0..d).map(|j| format!("1 rs{j} 0 {j} A G\n")).collect();
+    let fam: Vec<String> = (0..n).map(|l| format!("f i{l}\n")).collect();
+    std::fs::write(folder.join("large.bim"), bim.concat()).unwrap();
+    std::fs::write(folder.join("large.fam"), fam.concat()).unwrap();
+    path
+}
+
+#[test]
+fn a_file_has_the_same_genotypes_wherever_they_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = large(folder.path(), 9001, 2500);
+    let read = BedFile::read(&path).unwrap();
+    let print = read.genotypes.fingerprint(None).unwrap();
+    let bytes = std::fs::metadata(&path).unwrap().len();
+    let place =
+        |memory, beside| BedFile::place(&path, &ReadOptions::default(), memory, |_, _| beside).unwrap();
+    for (file, on_disk) in [
+        (BedFile::map(&path).unwrap(), false),
+        (BedFile::on_disk(&path).unwrap(), true),
+        (place(bytes - 1, 0), true),
+        (place(bytes + 99, 100), true),
+        (place(bytes + 100, 100), false),
+    ] {
+        assert_eq!(file.genotypes.fingerprint(None).unwrap(), print);
+        assert_eq!(file.genotypes.is_on_disk(), on_disk);
+        assert_eq!((file.samples, file.variants), (read.samples.clone(), read.variants.clone()));
+    }
+}
+
+#[test]
+fn a_file_that_changes_while_it_is_read_is_an_error_that_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = large(folder.path(), 9001, 2500);
+    let file = BedFile::on_disk(&path).unwrap();
+    let fit = || hbpca::FitConfig { missing: hbpca::missing::Missing::Mean, ..Default::default() };
+    assert!(file.genotypes.counts().is_ok());
+    let whole = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+    let said = fit().run().fit_genotypes(&file.genotypes).unwrap_err().to_string();
+    assert!(said.contains("large.bed: the file changed while it was being read: it had"), "{said}");
+}
+
+#[test]
+fn files_left_where_they_are_are_checked_like_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = store(folder.path());
+    let fault = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        let on_disk = BedFile::on_disk(&path).unwrap_err().to_string();
+        assert_eq!(on_disk, BedFile::map(&path).unwrap_err().to_string());
+        on_disk
+    };
+    let bytes = bed();
+    assert!(fault(&bytes[..8]).contains("need 9 bytes, and it has 8: it is cut off"));
+    assert!(fault(&[&bytes[..], &[0]].concat()).contains("need 9 bytes, and it has 10"));
+    assert!(fault(&[&[0x6c, 0x1b, 0], &bytes[3..]].concat()).contains("sample after sample"));
+    for short in [&bytes[..2], &[]] {
+        assert!(fault(short).contains("the file ends too early: it is cut off"));
+    }
+    assert!(BedFile::on_disk(&folder.path().join("none.bed")).is_err());
+}
+
+#[test]
+fn what_is_missing_is_nan_where_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ReadOptions { missing: crate::MissingFields::Nan, ..ReadOptions::default() };
+    let data = read(Input::path(store(folder.path())), &options).unwrap();
+    for l in 0..5 {
+        data.matrix.for_each_in_row(l, |j, x| assert_eq!(x.is_nan(), DOSAGES[j][l] == 9));
+    }
 }

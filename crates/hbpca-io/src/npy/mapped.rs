@@ -72,11 +72,12 @@ impl MappedNpy {
     }
 }
 
+/// Maps a file, of which every content is valid.
 #[allow(unsafe_code, reason = "mapping a file is unsafe by nature; this is the only place that does it")]
-fn map(file: &File) -> std::io::Result<Mmap> {
+pub(crate) fn map(file: &File) -> std::io::Result<Mmap> {
     // SAFETY: the map is private to this process and only read. Another process that shortens the file
     // meanwhile makes reads fail with a signal, as for every program that maps files; one that changes it
-    // changes numbers, of which every bit pattern is a valid f32 or f64.
+    // changes numbers or codes, of which every bit pattern is a valid one.
     unsafe { Mmap::map(file) }
 }
 

@@ -8,6 +8,7 @@ mod mapped;
 
 pub(crate) use header::Header;
 pub use mapped::MappedNpy;
+pub(crate) use mapped::map;
 
 use std::io::Read;
 

@@ -57,15 +57,21 @@ impl FitConfig {
         Err(Error::Memory { what, needed, limit, advice: advice.to_owned() })
     }
 
-    /// The same for packed genotypes, which `krylov` is chosen for.
-    pub(crate) fn check_memory_of_genotypes(&self, genotypes: &Genotypes) -> Result<(), Error> {
+    /// Bytes that a fit of packed genotypes takes beside their codes: vectors of `krylov`, which is chosen for them, the four values of each variant, a
+    /// number a sample for each vector of a block, and weights.
+    pub fn memory_beside_genotypes(&self, n: usize, d: usize) -> u64 {
+        let sizes = KrylovSizes::suiting(self.k);
+        let vectors = (2 * (sizes.memory + sizes.block) + 6 * sizes.block + 18) as u64;
+        let of_samples = (n as u64).saturating_mul(8 * (sizes.block as u64 + 2));
+        (d as u64).saturating_mul(8 * (vectors + 4)).saturating_add(of_samples)
+    }
+
+    /// The same for packed genotypes, with `beside` bytes for what is missing.
+    pub(crate) fn check_memory_of_genotypes(&self, genotypes: &Genotypes, beside: u64) -> Result<(), Error> {
         let Some(limit) = self.memory else { return Ok(()) };
         let (n, d, k) = (genotypes.n_rows(), genotypes.n_cols(), self.k);
-        let sizes = KrylovSizes::suiting(k);
-        let vector = 8 * d as u64;
-        // Vectors of the solver, the four values of each variant, and a number a sample for each vector of a block.
-        let vectors = (2 * (sizes.memory + sizes.block) + 6 * sizes.block + 18) as u64;
-        let needed = genotypes.bytes() as u64 + vector * (vectors + 4) + 8 * (n * sizes.block) as u64;
+        let needed = self.memory_beside_genotypes(n, d).saturating_add(genotypes.memory() as u64);
+        let needed = needed.saturating_add(beside);
         if needed <= limit {
             return Ok(());
         }

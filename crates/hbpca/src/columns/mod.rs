@@ -3,13 +3,12 @@
 
 mod entries;
 mod gathering;
+mod genotypes;
 mod preprocessing;
 mod statistics;
-mod survey;
 
 pub(crate) use entries::weight_and_moment;
 pub(crate) use gathering::GatheredStatistics;
 pub use preprocessing::{Centering, Preprocessing, RowMap, Scaling};
 pub use statistics::ColumnStatistics;
 pub(crate) use statistics::{all_weights_zero, check_each_weight, check_weights, heaviest};
-pub use survey::RowSurvey;

@@ -11,11 +11,9 @@
 //! Rounded means would leave δ an error of u·|mean|, and M₂ one of u·|mean|/σ relative to itself. Dense rows are therefore
 //! summarised relative to one of them, of the largest weight: it is no further than √n·σ from the mean.
 
-use rayon::prelude::*;
-
 use super::entries::Entries;
 use crate::kernels::Stored;
-use crate::matrix::{Counts, Csr, Dense, Genotypes, Matrix, each_matrix};
+use crate::matrix::{Csr, Dense, Matrix, each_matrix};
 use crate::{Archive, CancelToken, Error, kernels, ordered};
 
 /// Dense rows summarised together: they stay in cache between the sum and the squares.
@@ -62,16 +60,6 @@ impl ColumnStatistics {
         Ok(statistics)
     }
 
-    /// Of genotypes, from counts. What is missing is the mean: it changes neither that nor the sum of squares.
-    pub fn of_genotypes(genotypes: &Genotypes) -> Result<Self, Error> {
-        let (n, d) = (genotypes.n_rows(), genotypes.n_cols());
-        let counts: Vec<Counts> = (0..d).into_par_iter().map(|j| genotypes.counts(j)).collect();
-        let mean = counts.iter().map(|counts| counts.mean()).collect();
-        let variance: Vec<f64> = counts.iter().map(|counts| counts.squares() / n as f64).collect();
-        let (min, max) = counts.iter().map(|counts| counts.range()).unzip();
-        Self::from_columns(n, mean, &variance, min, max)
-    }
-
     /// What means are told relative to while they are gathered: a row of dense data; compressed rows are mostly zero.
     pub(crate) fn pivot_at(matrix: &Matrix<'_>, row: usize) -> Vec<f64> {
         let mut pivot = vec![0.0; matrix.n_cols()];
@@ -112,7 +100,7 @@ impl ColumnStatistics {
 
     /// Additions, one after the other, behind the mean of n rows at most: runs, runs in a chunk, chunks. Compressed rows of a column are added one
     /// by one; the rounding of their means is small beside that of their products.
-    pub(super) fn additions(n: usize) -> usize {
+    pub(crate) fn additions(n: usize) -> usize {
         RUN + n / RUN + ordered::MOST_CHUNKS
     }
 

@@ -32,7 +32,7 @@ impl Matrix<'_> {
     }
 }
 
-fn of_weights(weights: Option<&[f64]>) -> String {
+pub(super) fn of_weights(weights: Option<&[f64]>) -> String {
     weights
         .map_or_else(String::new, |weights| format!(" weighted {:016x}", of_numbers(weights.iter().copied())))
 }

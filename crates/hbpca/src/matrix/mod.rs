@@ -17,7 +17,8 @@ pub use count_transform::CountTransform;
 pub use csr::Csr;
 pub use dense::Dense;
 pub(crate) use fingerprint::{fingerprint_of_block, fingerprint_of_chunks, hash_of_bits};
-pub use genotypes::{Counts, Genotypes, VariantPlace};
+pub use genotypes::{Counts, Genotypes, MissingGenotypes, SharedBytes, VariantPlace, VariantSource};
+pub(crate) use genotypes::{FilledHoles, GROUP, MISSING, MissingScan, Order, Span};
 pub use sampler::{Replacement, Sampler};
 pub(crate) use sampler::{below, random_direction, random_filling, random_normal};
 

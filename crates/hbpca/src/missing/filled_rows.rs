@@ -9,6 +9,7 @@ use crate::Error;
 use crate::matrix::{Matrix, RowChunks, chunk_changed, hash_of_bits};
 
 /// What one reading of all rows found of their holes.
+#[derive(Debug)]
 pub(crate) struct Scanned {
     pub(crate) report: MissingReport,
     /// For `mean`, and as the start of `em`: what fills them.
@@ -49,6 +50,88 @@ impl ScannedChunks {
     }
 }
 
+/// The holes of rows that come chunk by chunk.
+#[derive(Debug)]
+pub(super) struct Scan {
+    missing: Missing,
+    means: PresentMeans,
+    chunks: ScannedChunks,
+    with_holes: Vec<usize>,
+    holes: usize,
+    single: bool,
+    n: usize,
+}
+
+impl Scan {
+    /// Nothing seen yet of `d` columns.
+    pub(super) fn of_columns(d: usize, sparse: bool, missing: Missing) -> Self {
+        Self {
+            missing,
+            means: PresentMeans::of_columns(d, sparse),
+            chunks: ScannedChunks::default(),
+            with_holes: Vec::new(),
+            holes: 0,
+            single: false,
+            n: 0,
+        }
+    }
+
+    /// Adds the next chunk, with a weight for each row or not.
+    pub(super) fn add(&mut self, chunk: &Matrix<'_>, weights: Option<&[f64]>) {
+        let before_chunk = self.holes;
+        for l in 0..chunk.n_rows() {
+            let before = self.holes;
+            chunk.for_each_in_row(l, |_, x| self.holes += usize::from(x.is_nan()));
+            if self.holes > before {
+                self.with_holes.push(self.n + l);
+            }
+        }
+        if self.holes > before_chunk {
+            self.chunks.with_holes.push(self.chunks.hashes.len());
+        }
+        self.chunks.hashes.push(hash_of_bits(chunk));
+        if matches!(self.missing, Missing::Mean | Missing::Em) {
+            self.means.add(chunk, weights);
+        }
+        // What `em` fills in is f64, as what it fills.
+        self.single = chunk.is_single() && self.missing == Missing::Mean;
+        self.n += chunk.n_rows();
+    }
+
+    /// Whether a hole was seen.
+    pub(super) fn has_holes(&self) -> bool {
+        self.holes > 0
+    }
+
+    /// Whether row l is left out.
+    pub(super) fn drops(&self, l: usize) -> bool {
+        self.missing == Missing::DropRows && self.with_holes.binary_search(&l).is_ok()
+    }
+
+    /// What is known of all rows. Nothing where nothing is missing.
+    pub(super) fn finish(self, weights: Option<&[f64]>) -> Result<Option<Scanned>, Error> {
+        let Self { missing, means, chunks, with_holes, holes, single, n } = self;
+        if holes == 0 {
+            return Ok(None);
+        }
+        let dropping = missing == Missing::DropRows;
+        let dropped = if dropping { with_holes.len() } else { 0 };
+        if dropped == n {
+            return Err(no_row_left());
+        }
+        let weights = dropping.then(|| {
+            let mut weights = weights.map_or_else(|| vec![1.0; n], <[f64]>::to_vec);
+            with_holes.iter().for_each(|&l| weights[l] = 0.0);
+            weights
+        });
+        let filled = matches!(missing, Missing::Mean | Missing::Em);
+        let filling = filled.then(|| means.finish(single)).transpose()?;
+        let rows = with_holes.len();
+        let report = MissingReport { policy: missing, entries: holes, rows, dropped, stationary_point: None };
+        Ok(Some(Scanned { report, filling, weights, chunks }))
+    }
+}
+
 impl Scanned {
     /// Reads all rows once. Nothing where nothing is missing.
     pub(crate) fn of(
@@ -56,56 +139,15 @@ impl Scanned {
         weights: Option<&[f64]>,
         missing: Missing,
     ) -> Result<Option<Self>, Error> {
-        let (filled, dropped) =
-            (matches!(missing, Missing::Mean | Missing::Em), missing == Missing::DropRows);
-        let mut chunks = ScannedChunks::default();
-        let mut means = PresentMeans::of_columns(rows.n_cols(), rows.is_sparse());
-        let (mut holes, mut with_holes, mut single) = (0, Vec::new(), false);
+        let mut scan = Scan::of_columns(rows.n_cols(), rows.is_sparse(), missing);
         let mut recycled = None;
         for i in 0..rows.starts().len() - 1 {
             let first = rows.starts()[i];
             let chunk = rows.read_chunk(i, recycled.take())?;
-            // What `em` fills in is f64, as what it fills.
-            single = chunk.is_single() && missing == Missing::Mean;
-            chunks.hashes.push(hash_of_bits(&chunk));
-            let before_chunk = holes;
-            for l in 0..chunk.n_rows() {
-                let before = holes;
-                chunk.for_each_in_row(l, |_, x| holes += usize::from(x.is_nan()));
-                if holes > before {
-                    with_holes.push(first + l);
-                }
-            }
-            if holes > before_chunk {
-                chunks.with_holes.push(i);
-            }
-            if filled {
-                means.add(&chunk, weights.map(|weights| &weights[first..first + chunk.n_rows()]));
-            }
+            scan.add(&chunk, weights.map(|weights| &weights[first..first + chunk.n_rows()]));
             recycled = Some(chunk);
         }
-        if holes == 0 {
-            return Ok(None);
-        }
-        let n = rows.n_rows();
-        let n_dropped = if dropped { with_holes.len() } else { 0 };
-        if n_dropped == n {
-            return Err(no_row_left());
-        }
-        let weights = dropped.then(|| {
-            let mut weights = weights.map_or_else(|| vec![1.0; n], <[f64]>::to_vec);
-            with_holes.iter().for_each(|&l| weights[l] = 0.0);
-            weights
-        });
-        let filling = filled.then(|| means.finish(single)).transpose()?;
-        let report = MissingReport {
-            policy: missing,
-            entries: holes,
-            rows: with_holes.len(),
-            dropped: n_dropped,
-            stationary_point: None,
-        };
-        Ok(Some(Self { report, filling, weights, chunks }))
+        scan.finish(weights)
     }
 }
 

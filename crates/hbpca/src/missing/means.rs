@@ -5,10 +5,12 @@
 //! holds, and nothing of it is rounded. An entry that is not stored is a zero that is there.
 
 use crate::Error;
-use crate::columns::RowMap;
+use crate::columns::{ColumnStatistics, RowMap};
 use crate::matrix::Matrix;
+use crate::rounding::rounding_of_sum;
 
 /// Sums over the values that are there.
+#[derive(Debug)]
 pub(crate) struct PresentMeans {
     sparse: bool,
     /// c, NaN until a value was seen.
@@ -74,6 +76,12 @@ impl PresentMeans {
         self.sum[j] = sum;
     }
 
+    /// Whether all values that are there are one.
+    fn is_constant(&self, j: usize) -> bool {
+        let (low, high) = self.range[j];
+        low >= high
+    }
+
     /// What holes are filled with. Refuses a column without a value.
     pub(crate) fn finish(self, single: bool) -> Result<Filling, Error> {
         let d = self.pivot.len();
@@ -98,7 +106,8 @@ impl PresentMeans {
             let off = 4.0 * f64::EPSILON * (mean.abs() + high - low);
             squares[j] = self.missing[j] / self.weight * off * off;
         }
-        Ok(Filling { values, squares })
+        let constant = (0..d).map(|j| self.is_constant(j)).collect();
+        Ok(Filling { values, constant, squares })
     }
 }
 
@@ -106,6 +115,9 @@ impl PresentMeans {
 #[derive(Clone, Debug)]
 pub(crate) struct Filling {
     pub(crate) values: Vec<f64>,
+    /// Columns that have one value wherever they have any: nothing else is ever filled in there. Components say so to rounding only, of which a scale would
+    /// make a column.
+    constant: Vec<bool>,
     /// Mean over all rows of the squared error of what is filled in, a column.
     squares: Vec<f64>,
 }
@@ -116,6 +128,28 @@ impl Filling {
         let mut means = PresentMeans::of_columns(matrix.n_cols(), matrix.is_sparse());
         means.add(matrix, weights);
         means.finish(matrix.is_single())
+    }
+
+    /// Of genotypes, whose means are those of what is known. A mean of counts is rounded once; with weights Σw(x − c) is rounded besides, c the heaviest dosage,
+    /// and Σw|x − c|/Σw is at most twice the distance of the mean from 0 or 2.
+    pub(crate) fn of_genotypes(statistics: &ColumnStatistics, weighted: bool) -> Self {
+        let sums =
+            if weighted { rounding_of_sum(ColumnStatistics::additions(statistics.n_rows())) } else { 0.0 };
+        let off = |mean: f64| f64::EPSILON * mean.abs() + 2.0 * sums * mean.min(2.0 - mean).abs();
+        let squares = statistics.mean().iter().map(|mean| off(*mean).powi(2)).collect();
+        let constant = Self::constant_columns(statistics);
+        Self { values: statistics.mean().to_vec(), constant, squares }
+    }
+
+    /// The columns that have one value.
+    pub(crate) fn constant_columns(statistics: &ColumnStatistics) -> Vec<bool> {
+        statistics.min().iter().zip(statistics.max()).map(|(min, max)| min >= max).collect()
+    }
+
+    /// Leaves in constant columns what is there: `values` are those of the holes in these columns.
+    pub(crate) fn keep_constants(&self, columns: &[u32], values: &mut [f64]) {
+        let constant = columns.iter().zip(values).filter(|(j, _)| self.constant[**j as usize]);
+        constant.for_each(|(j, value)| *value = self.values[*j as usize]);
     }
 
     /// How far C is from that of the matrix completed with the exact means: with prepared rows A and errors E, ‖E‖²/n = e, at most 2√(e·tr C) + e; and each

@@ -16,10 +16,14 @@ mod holes;
 mod means;
 mod policy;
 mod report;
+mod survey;
 
+pub(crate) use complete::no_row_left;
 pub use complete::{Completed, complete};
 pub(crate) use filled_rows::{FilledRows, Scanned, ScannedChunks};
 pub use holes::Holes;
 pub(crate) use means::Filling;
 pub use policy::{EmLimits, HolesInRows, Missing};
 pub use report::{MissingReport, StationaryPoint};
+pub use survey::RowSurvey;
+pub(crate) use survey::Surveyed;

@@ -1,7 +1,8 @@
 //! Scores of packed genotypes, and numbers as geneticists know them.
 
 use super::{Model, Whitening};
-use crate::matrix::Genotypes;
+use crate::matrix::{FilledHoles, Genotypes};
+use crate::missing::HolesInRows;
 use crate::operator::PackedRows;
 use crate::{Block, ColumnStatistics, Error};
 
@@ -13,22 +14,33 @@ impl Model {
         genotypes: &Genotypes,
         whitening: Whitening,
     ) -> Result<Vec<f64>, Error> {
-        match whitening {
-            Whitening::Off => self.scores_divided_by(genotypes, &vec![1.0; self.n_components()]),
-            Whitening::On => self.scores_divided_by(genotypes, &self.whitening_factors()),
-        }
+        self.transform_genotypes_with_holes(genotypes, whitening, HolesInRows::Mean)
+    }
+
+    /// The same, with another rule for samples of which something is missing.
+    pub fn transform_genotypes_with_holes(
+        &self,
+        genotypes: &Genotypes,
+        whitening: Whitening,
+        rule: HolesInRows,
+    ) -> Result<Vec<f64>, Error> {
+        let factors = match whitening {
+            Whitening::Off => vec![1.0; self.n_components()],
+            Whitening::On => self.whitening_factors(),
+        };
+        self.scores_divided_by(genotypes, &factors, rule)
     }
 
     /// Scores divided by the singular values: for the samples that were fitted, unit eigenvectors of their relationship matrix.
     /// Other samples get coordinates on the same scale. A component without variance has scores of 0.
-    pub fn sample_eigenvectors(&self, genotypes: &Genotypes) -> Result<Vec<f64>, Error> {
+    pub fn sample_eigenvectors(&self, genotypes: &Genotypes, rule: HolesInRows) -> Result<Vec<f64>, Error> {
         let factors: Vec<f64> = self
             .singular_values()
             .into_iter()
             .enumerate()
             .map(|(i, s)| if s > 0.0 && self.summary.has_variance(i) { s } else { f64::INFINITY })
             .collect();
-        self.scores_divided_by(genotypes, &factors)
+        self.scores_divided_by(genotypes, &factors, rule)
     }
 
     /// Eigenvalues of the relationship matrix AAᵀ/d: nλ/d.
@@ -50,11 +62,36 @@ impl Model {
         weights.map(|(x, major)| if *major { -x * length } else { x * length }).collect()
     }
 
-    fn scores_divided_by(&self, genotypes: &Genotypes, factors: &[f64]) -> Result<Vec<f64>, Error> {
-        let (d, k) = (self.n_features(), self.n_components());
-        if genotypes.n_cols() != d {
-            return Err(Error::shape("variants", d, genotypes.n_cols()));
+    fn scores_divided_by(
+        &self,
+        genotypes: &Genotypes,
+        factors: &[f64],
+        rule: HolesInRows,
+    ) -> Result<Vec<f64>, Error> {
+        self.check_variants(genotypes)?;
+        let mut scores = match rule {
+            HolesInRows::LeastSquares { ridge } => {
+                let holes = FilledHoles::of(genotypes, &vec![0.0; self.n_features()])?;
+                self.least_squares_scores(genotypes, &holes, ridge)?
+            }
+            _ => self.scores_with_means(genotypes)?,
+        };
+        let k = self.n_components().max(1);
+        if matches!(rule, HolesInRows::Refused | HolesInRows::Nothing) {
+            let missing = genotypes.missing()?.samples;
+            if let (HolesInRows::Refused, Some(&row)) = (rule, missing.first()) {
+                let column = genotypes.first_missing_of(row)?.unwrap_or_default();
+                return Err(Error::NotFinite { row, column, value: f64::NAN });
+            }
+            missing.iter().for_each(|&l| scores[l * k..(l + 1) * k].fill(f64::NAN));
         }
+        for row in scores.chunks_exact_mut(k) {
+            row.iter_mut().zip(factors).for_each(|(score, factor)| *score /= factor);
+        }
+        Ok(scores)
+    }
+
+    fn scores_with_means(&self, genotypes: &Genotypes) -> Result<Vec<f64>, Error> {
         let own;
         let missing = if let Some(mean) = self.shift() {
             mean
@@ -62,12 +99,25 @@ impl Model {
             own = ColumnStatistics::of_genotypes(genotypes)?;
             own.mean()
         };
-        let rows = PackedRows::new(genotypes, self.shift(), self.scale(), missing);
+        PackedRows::new(genotypes, self.shift(), self.scale(), missing).product(&self.vectors())
+    }
+
+    /// z of every sample, n×k: least squares on what it has.
+    pub(crate) fn least_squares_scores(
+        &self,
+        genotypes: &Genotypes,
+        holes: &FilledHoles,
+        ridge: f64,
+    ) -> Result<Vec<f64>, Error> {
+        self.check_variants(genotypes)?;
         let v: Block = self.vectors();
-        let mut scores = rows.product(&v);
-        for row in scores.chunks_exact_mut(k.max(1)) {
-            row.iter_mut().zip(factors).for_each(|(score, factor)| *score /= factor);
-        }
-        Ok(scores)
+        let mut z = PackedRows::of_what_is_there(genotypes, self.shift(), self.scale()).product(&v)?;
+        self.projection(Whitening::Off).solve_samples(&mut z, holes, ridge)?;
+        Ok(z)
+    }
+
+    fn check_variants(&self, genotypes: &Genotypes) -> Result<(), Error> {
+        let (d, found) = (self.n_features(), genotypes.n_cols());
+        if found == d { Ok(()) } else { Err(Error::shape("variants", d, found)) }
     }
 }

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use super::Projection;
 use crate::linalg::small_eigen;
-use crate::matrix::Real;
+use crate::matrix::{FilledHoles, Real};
 use crate::missing::{Holes, HolesInRows};
 use crate::{Error, Matrix};
 
@@ -93,6 +93,37 @@ impl Projection<'_> {
         let rows: Vec<Vec<f64>> =
             (0..holes.rows().len()).into_par_iter().map(row).collect::<Result<_, _>>()?;
         Ok(rows.concat())
+    }
+}
+
+impl Projection<'_> {
+    /// Least squares on what samples have: `scores` are U_oᵀa_o of all of them, n×k, and become z where `holes` has any of theirs.
+    pub(super) fn solve_samples(
+        &self,
+        scores: &mut [f64],
+        holes: &FilledHoles,
+        ridge: f64,
+    ) -> Result<(), Error> {
+        /// Samples that a thread takes at a time.
+        const SAMPLES: usize = 512;
+        let (d, k) = (self.n_features(), self.n_components());
+        if k == 0 {
+            return Ok(());
+        }
+        let by_column = ByColumn::of(self);
+        scores.par_chunks_mut(SAMPLES * k).enumerate().try_for_each(|(i, scores)| {
+            let samples = i * SAMPLES..i * SAMPLES + scores.len() / k;
+            let mut missing: Vec<Vec<u32>> = vec![Vec::new(); samples.len()];
+            for j in 0..d {
+                let (of_variant, _) = holes.among(j, &samples);
+                of_variant.iter().for_each(|l| missing[*l as usize - samples.start].push(j as u32));
+            }
+            for (z, columns) in scores.chunks_exact_mut(k).zip(&missing).filter(|(_, x)| !x.is_empty()) {
+                let solved = by_column.solve(z, columns, ridge)?;
+                z.copy_from_slice(&solved);
+            }
+            Ok(())
+        })
     }
 }
 

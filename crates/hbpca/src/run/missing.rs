@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Without scaling and ridge each round lessens Σ(x − μ − Uz)² over what is there. A fixed point is a stationary point of that sum; which one depends on
-//! the start. A row with nothing in it is the mean. Line 3 is a fit like any other: residuals and rounding are those of X̂, in f64.
+//! the start. A row with nothing in it is the mean, and a hole in a column that has one value is that value. Line 3 is a fit like any other: residuals and rounding are those of X̂, in f64.
 //!
 //! In memory X̂ is stored with its holes filled. Of rows on disk it is not: what line 4 fills in depends on μ, D, U and the row alone, and is computed when a
 //! row is read ([`FilledRows`]). Line 5 then reads the chunks that have holes once more.
@@ -27,7 +27,7 @@ use crate::limits::Limits;
 use crate::matrix::{Matrix, RowChunks};
 use crate::missing::{
     Completed, EmLimits, FilledRows, Filling, Holes, Missing, MissingReport, Scanned, ScannedChunks,
-    StationaryPoint, complete,
+    StationaryPoint, Surveyed, complete,
 };
 use crate::observe::Observer;
 use crate::stopwatch::Stopwatch;
@@ -58,11 +58,11 @@ impl Run<'_> {
         let dropped = if completed.dropped > 0 { completed.holes.rows().to_vec() } else { Vec::new() };
         let mut report = MissingReport::of(&completed, config.missing);
         if config.missing == Missing::Em && !completed.holes.is_empty() {
-            let Completed { matrix, weights, holes, .. } = completed;
+            let Completed { matrix, weights, holes, filling: means, .. } = completed;
             let matrix = matrix.in_double();
-            let (filling, ridge) = (Vec::new(), config.em.ridge);
-            let mut rows = FilledMatrix { matrix, weights, holes, narrowed, filling, ridge, cancel: &cancel };
-            let (mut fit, point) = em(&mut rows, config, &mut observers, &cancel, checkpoints)?;
+            let (filling, ridge, cancel) = (Vec::new(), config.em.ridge, &cancel);
+            let mut rows = FilledMatrix { matrix, holes, weights, narrowed, means, filling, ridge, cancel };
+            let (mut fit, point) = em(&mut rows, config, &mut observers, cancel, checkpoints)?;
             report.stationary_point = Some(point);
             fit.missing = Some(report);
             return Ok(CompletedFit { fit, matrix: rows.matrix, dropped });
@@ -96,7 +96,7 @@ pub(super) struct Rounded<'a> {
 }
 
 /// X̂, wherever it is.
-trait Filled {
+pub(super) trait Filled {
     /// n, d and |H|.
     fn shape(&self) -> (usize, usize, usize);
 
@@ -121,7 +121,7 @@ trait Filled {
 }
 
 /// Lines 2 to 6.
-fn em(
+pub(super) fn em(
     rows: &mut dyn Filled,
     config: &FitConfig,
     observers: &mut [&mut (dyn Observer + Send)],
@@ -199,8 +199,16 @@ impl Spent {
 }
 
 /// What components say of the holes of these rows.
-fn said_of_holes(model: &Model, rows: &Matrix<'_>, holes: &Holes, ridge: f64) -> Result<Vec<f64>, Error> {
-    model.projection(Whitening::Off).fill(rows, holes, ridge)
+fn said_of_holes(
+    model: &Model,
+    rows: &Matrix<'_>,
+    holes: &Holes,
+    ridge: f64,
+    means: &Filling,
+) -> Result<Vec<f64>, Error> {
+    let mut values = model.projection(Whitening::Off).fill(rows, holes, ridge)?;
+    means.keep_constants(holes.columns(), &mut values);
+    Ok(values)
 }
 
 /// ‖D⁻¹(y − x)‖² for the numbers in the holes of some rows.
@@ -216,6 +224,8 @@ struct FilledMatrix<'a, 'm> {
     holes: Holes,
     weights: Option<Vec<f64>>,
     narrowed: bool,
+    /// What holes were filled with first.
+    means: Option<Filling>,
     /// Y in H.
     filling: Vec<f64>,
     ridge: f64,
@@ -239,7 +249,9 @@ impl Filled for FilledMatrix<'_, '_> {
     }
 
     fn change(&mut self, model: &Model) -> Result<f64, Error> {
-        self.filling = said_of_holes(model, &self.matrix, &self.holes, self.ridge)?;
+        let none = || Error::Numerical("there are holes, and no means to fill them with".into());
+        let means = self.means.as_ref().ok_or_else(none)?;
+        self.filling = said_of_holes(model, &self.matrix, &self.holes, self.ridge, means)?;
         let before = self.holes.values_in(&self.matrix);
         Ok(square_of_change(model, &self.holes, &self.filling, &before))
     }
@@ -255,9 +267,12 @@ struct FilledChunks<'a, R> {
     chunks: ScannedChunks,
     n_holes: usize,
     weights: Option<&'a [f64]>,
+    surveyed: Option<Surveyed>,
     plan: &'a StreamPlan,
     pool: &'a rayon::ThreadPool,
     ridge: f64,
+    /// The means of what is there.
+    means: Filling,
     /// What X̂ holds in H, and what Y does.
     now: Filler,
     next: Option<Model>,
@@ -270,16 +285,22 @@ struct FilledChunks<'a, R> {
 /// What holes are filled with.
 enum Filler {
     /// The mean of what is there, in the first round.
-    Means(Filling),
+    Means,
     Components(Box<Model>),
 }
 
 impl Filler {
     /// In the holes of these rows, in order.
-    fn values(&self, rows: &Matrix<'_>, holes: &Holes, ridge: f64) -> Result<Vec<f64>, Error> {
+    fn values(
+        &self,
+        rows: &Matrix<'_>,
+        holes: &Holes,
+        ridge: f64,
+        means: &Filling,
+    ) -> Result<Vec<f64>, Error> {
         match self {
-            Self::Means(filling) => Ok(holes.columns().iter().map(|&j| filling.values[j as usize]).collect()),
-            Self::Components(model) => said_of_holes(model, rows, holes, ridge),
+            Self::Means => Ok(holes.columns().iter().map(|&j| means.values[j as usize]).collect()),
+            Self::Components(model) => said_of_holes(model, rows, holes, ridge, means),
         }
     }
 }
@@ -295,20 +316,20 @@ impl<R: RowChunks> Filled for FilledChunks<'_, R> {
         observers: &mut [&mut (dyn Observer + Send)],
         checkpoints: Checkpoints<'_>,
     ) -> Result<Fit, Error> {
-        let Self { now, pool, ridge, .. } = self;
+        let Self { now, pool, ridge, means, .. } = self;
         let fill = |rows: Matrix<'static>| {
             let mut rows = rows.in_double();
             let holes = Holes::of(&rows);
             if !holes.is_empty() {
-                let values = pool.install(|| now.values(&rows, &holes, *ridge))?;
+                let values = pool.install(|| now.values(&rows, &holes, *ridge, means))?;
                 holes.fill(&mut rows, values);
             }
             Ok(rows)
         };
         let rows = FilledRows::new(&mut self.rows, self.chunks.clone(), fill);
-        let (plan, cancel) = (self.plan.clone(), self.cancel);
+        let (plan, cancel, surveyed) = (self.plan.clone(), self.cancel, self.surveyed.clone());
         let scans = std::mem::take(&mut self.scans);
-        OnDiskRun { config, plan, cancel, observers, checkpoints, survey: None }.fit(
+        OnDiskRun { config, plan, cancel, observers, checkpoints, surveyed }.fit(
             rows,
             self.weights,
             Holed { scans, filling: None },
@@ -316,7 +337,7 @@ impl<R: RowChunks> Filled for FilledChunks<'_, R> {
     }
 
     fn change(&mut self, model: &Model) -> Result<f64, Error> {
-        let Self { rows, chunks, now, ridge, compared, .. } = self;
+        let Self { rows, chunks, now, ridge, means, compared, .. } = self;
         let (mut square, mut recycled) = (0.0, None);
         for &i in chunks.with_holes() {
             self.cancel.go_on()?;
@@ -324,8 +345,8 @@ impl<R: RowChunks> Filled for FilledChunks<'_, R> {
             *compared += chunk.n_rows();
             square += self.pool.install(|| {
                 let holes = Holes::of(&chunk);
-                let before = now.values(&chunk, &holes, *ridge)?;
-                let after = said_of_holes(model, &chunk, &holes, *ridge)?;
+                let before = now.values(&chunk, &holes, *ridge, means)?;
+                let after = said_of_holes(model, &chunk, &holes, *ridge, means)?;
                 Ok::<_, Error>(square_of_change(model, &holes, &after, &before))
             })?;
             recycled = Some(chunk);
@@ -347,20 +368,28 @@ impl<R: RowChunks> Filled for FilledChunks<'_, R> {
 }
 
 impl Run<'_> {
-    /// Fits rows on disk whose holes (NaN) become what [`FitConfig::missing`] says; all rows are read once to find them.
+    /// Fits rows on disk whose holes (NaN) become what [`FitConfig::missing`] says; all rows are read once to find them, unless a survey did.
     pub(super) fn fit_planned_completing(
         self,
         mut rows: impl RowChunks,
         plan: StreamPlan,
+        found: Option<(Surveyed, Option<Scanned>)>,
     ) -> Result<Fit, Error> {
         let Self { config, weights, mut observers, cancel, checkpoints, .. } = self;
+        if config.missing == Missing::Em {
+            config.em.check()?;
+        }
         if let Some(weights) = weights {
             check_weights(rows.n_rows(), weights)?;
         }
-        let scanned = Scanned::of(&mut rows, weights, config.missing)?;
-        let (n, holed) = (rows.n_rows(), Holed { scans: 1, filling: None });
+        let (surveyed, scanned) = match found {
+            Some((surveyed, scanned)) => (Some(surveyed), scanned),
+            None => (None, Scanned::of(&mut rows, weights, config.missing)?),
+        };
+        let scans = surveyed.as_ref().map_or(1, Surveyed::scans);
+        let (n, holed) = (rows.n_rows(), Holed { scans, filling: None });
         let (observers, cancel) = (&mut observers[..], &cancel);
-        let run = OnDiskRun { config, plan, cancel, observers, checkpoints, survey: None };
+        let run = OnDiskRun { config, plan, cancel, observers, checkpoints, surveyed };
         let Some(Scanned { mut report, filling, weights: dropping, chunks }) = scanned else {
             return run.fit(rows, weights, holed);
         };
@@ -369,21 +398,23 @@ impl Run<'_> {
         let mut fit = match filling {
             None => run.fit(rows, dropping.as_deref().or(weights), holed)?,
             Some(filling) if config.missing == Missing::Em => {
-                let OnDiskRun { plan, observers, checkpoints, .. } = run;
+                let OnDiskRun { plan, observers, checkpoints, surveyed, .. } = run;
                 let pool = config.thread_pool(plan.threads)?;
                 let mut rows = FilledChunks {
                     rows,
                     chunks,
                     n_holes: report.entries,
                     weights,
+                    surveyed: surveyed.map(|found| found.filled_with(&filling)),
                     plan: &plan,
                     pool: &pool,
                     ridge: config.em.ridge,
-                    now: Filler::Means(filling),
+                    means: filling,
+                    now: Filler::Means,
                     next: None,
                     cancel,
                     compared: 0,
-                    scans: 1,
+                    scans,
                 };
                 let (fit, point) = em(&mut rows, config, observers, cancel, checkpoints)?;
                 report.stationary_point = Some(point);
@@ -395,6 +426,8 @@ impl Run<'_> {
                     Ok(rows)
                 };
                 let holed = Holed { filling: Some(&filling), ..holed };
+                let surveyed = run.surveyed.map(|found| found.filled_with(&filling));
+                let run = OnDiskRun { surveyed, ..run };
                 run.fit(FilledRows::new(rows, chunks, fill), weights, holed)?
             }
         };

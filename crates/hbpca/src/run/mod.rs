@@ -18,10 +18,10 @@ use crate::cancel::CancelToken;
 use crate::certificate::Next;
 use crate::checkpoint::{Checkpoints, Session};
 use crate::choose::{Plan, StepSize, StreamPlan, sample_rows};
-use crate::columns::{RowSurvey, Scaling, check_weights};
+use crate::columns::{Scaling, check_weights};
 use crate::config::FitConfig;
-use crate::matrix::{Genotypes, Matrix, RowChunks};
-use crate::missing::{Holes, Missing, MissingReport};
+use crate::matrix::{Matrix, RowChunks};
+use crate::missing::{Holes, Missing, MissingReport, RowSurvey, Surveyed};
 use crate::model::most_likely_dimension;
 use crate::moments::Moments;
 use crate::observe::{Event, Observer, Record};
@@ -30,7 +30,6 @@ use crate::probe::{ProbeConfig, ProbeResult, ProbeSeed, probe};
 use crate::solver::SolverKind;
 use crate::stopwatch::Stopwatch;
 use crate::{Block, Certificate, Driver, Error, Model, Outcome, Report, Summary};
-use genotypes::OfGenotypes;
 use in_memory::InMemory;
 pub use missing::CompletedFit;
 use missing::Rounded;
@@ -338,7 +337,7 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// The rows to be streamed were surveyed in a pass before, which gathered their statistics.
+    /// The rows to be streamed were surveyed in a pass before, with the same weights and the same choice for holes. No single rows are read then.
     pub fn surveyed(mut self, survey: RowSurvey) -> Self {
         self.survey = Some(survey);
         self
@@ -364,38 +363,22 @@ impl<'a> Run<'a> {
     /// The same for rows that a [plan](FitConfig::plan_streamed) was made for, which tells what this will cost. Where holes are no error, all rows are read once
     /// more to find them.
     pub fn fit_planned(self, mut rows: impl RowChunks, plan: StreamPlan) -> Result<Fit, Error> {
-        if self.survey.is_some() {
-            self.refuse_weights("rows in chunks")?;
-            self.config.refuse_missing("rows in chunks")?;
-        }
         self.config.refuse_scale_of_genotypes()?;
         let Self { config, weights, mut observers, cancel, checkpoints, survey, narrowed } = self;
         let checkpoints = on_disk::with_fingerprint(checkpoints, &mut rows, weights, &plan)?;
         let checkpoints = missing::naming(checkpoints, config);
+        let found = survey.map(|survey| survey.finish(weights, config.missing)).transpose()?;
         if config.missing != Missing::Error {
-            let run = Self { config, weights, narrowed, observers, cancel, checkpoints, survey };
-            return run.fit_planned_completing(rows, plan);
+            let run = Self { config, weights, narrowed, observers, cancel, checkpoints, survey: None };
+            return run.fit_planned_completing(rows, plan, found);
         }
-        OnDiskRun { config, plan, cancel: &cancel, observers: &mut observers, checkpoints, survey }.fit(
+        let surveyed = found.map(|(surveyed, _)| surveyed);
+        let scans = surveyed.as_ref().map_or(0, Surveyed::scans);
+        OnDiskRun { config, plan, cancel: &cancel, observers: &mut observers, checkpoints, surveyed }.fit(
             rows,
             weights,
-            Holed::default(),
+            Holed { scans, filling: None },
         )
-    }
-
-    /// Fits packed genotypes: samples are rows, variants columns, and what is missing is the mean. Weights are refused.
-    pub fn fit_genotypes(self, genotypes: &Genotypes) -> Result<Fit, Error> {
-        self.refuse_weights("genotypes")?;
-        let Self { config, mut observers, cancel, checkpoints, .. } = self;
-        config.check(genotypes.n_rows(), genotypes.n_cols())?;
-        let session = Session::new(config, checkpoints)?;
-        config.on_threads(usize::MAX, || {
-            config.check_memory_of_genotypes(genotypes)?;
-            let clock = session.clock();
-            let source = OfGenotypes::new(genotypes, config, &session, &cancel)?;
-            observers.iter_mut().for_each(|observer| source.announce(&mut **observer));
-            run_on(source, config, session, &clock, &cancel, &mut observers)
-        })
     }
 
     /// Fits whatever has products with a covariance, on the current thread pool. Rows are as the operator has them: neither centring nor

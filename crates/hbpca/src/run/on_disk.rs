@@ -8,10 +8,10 @@ use super::source::Source;
 use super::{Fit, run_on};
 use crate::checkpoint::{Checkpoints, Session};
 use crate::choose::{Plan, StreamPlan, sample_rows};
-use crate::columns::{RowMap, RowSurvey};
+use crate::columns::RowMap;
 use crate::config::FitConfig;
 use crate::matrix::{Matrix, RowChunks, fingerprint_of_chunks};
-use crate::missing::Filling;
+use crate::missing::{Filling, Surveyed};
 use crate::observe::{Event, Observer};
 use crate::operator::{CovarianceOperator, Shape, Streamed};
 use crate::{CancelToken, Error};
@@ -33,7 +33,8 @@ pub(super) struct OnDiskRun<'r, 'o, 'c> {
     pub(super) cancel: &'r CancelToken,
     pub(super) observers: &'r mut [&'o mut (dyn Observer + Send)],
     pub(super) checkpoints: Checkpoints<'c>,
-    pub(super) survey: Option<RowSurvey>,
+    /// What is known of rows that come in chunks alone.
+    pub(super) surveyed: Option<Surveyed>,
 }
 
 impl OnDiskRun<'_, '_, '_> {
@@ -43,11 +44,12 @@ impl OnDiskRun<'_, '_, '_> {
         weights: Option<&[f64]>,
         holed: Holed<'_>,
     ) -> Result<Fit, Error> {
-        let Self { config, plan, cancel, observers, checkpoints, survey } = self;
+        let Self { config, plan, cancel, observers, checkpoints, surveyed } = self;
         let session = Session::new(config, checkpoints)?;
         config.on_threads(plan.threads, || {
             let clock = session.clock();
-            let source = OnDisk::new(rows, weights, holed, config, plan, session.resumes(), survey, cancel)?;
+            let source =
+                OnDisk::new(rows, weights, holed, config, plan, session.resumes(), surveyed, cancel)?;
             let mut told = source.announcing_to(observers);
             let mut told: Vec<&mut (dyn Observer + Send)> = told.iter_mut().map(|o| o as _).collect();
             run_on(source, config, session, &clock, cancel, &mut told)
@@ -56,7 +58,7 @@ impl OnDiskRun<'_, '_, '_> {
 }
 
 /// What is known of the holes of rows on disk.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(super) struct Holed<'a> {
     /// Times that all rows were read to find them.
     pub(super) scans: u64,
@@ -65,8 +67,8 @@ pub(super) struct Holed<'a> {
 }
 
 impl<'s> OnDisk<'s> {
-    /// Reads a sample, or the data once for its statistics where the solver's first pass cannot gather them; nothing where a
-    /// checkpoint or a survey knows them.
+    /// Reads a sample, or the data once for its statistics where the solver's first pass cannot gather them, or where only whole chunks can be
+    /// read; nothing where a checkpoint or a survey knows them.
     pub(super) fn new(
         rows: impl RowChunks + 's,
         weights: Option<&[f64]>,
@@ -74,7 +76,7 @@ impl<'s> OnDisk<'s> {
         config: &FitConfig,
         plan: StreamPlan,
         resumes: bool,
-        survey: Option<RowSurvey>,
+        surveyed: Option<Surveyed>,
         cancel: &CancelToken,
     ) -> Result<Self, Error> {
         let n = rows.n_rows();
@@ -84,7 +86,10 @@ impl<'s> OnDisk<'s> {
         let operator = Streamed::new(rows, config.preprocessing)?;
         let operator = match weights {
             None => operator,
-            Some(weights) => operator.with_weights(weights)?,
+            Some(weights) => match &surveyed {
+                None => operator.with_weights(weights)?,
+                Some(found) => operator.with_weights_about(weights, found.pivot.clone())?,
+            },
         };
         let operator = match holed.filling {
             None => operator,
@@ -92,10 +97,10 @@ impl<'s> OnDisk<'s> {
         };
         let mut operator =
             operator.with_pool(pool, config.seed).abandoned_by(cancel).in_precision(config.precision);
-        if let Some(survey) = survey {
-            operator = operator.knowing(survey)?;
-        } else if resumes {
+        if resumes {
             // Its columns are in the checkpoint.
+        } else if let Some(found) = surveyed {
+            operator = operator.knowing(found)?;
         } else if folds {
             operator.guess_columns(plan.sample_rows, config.seed)?;
         } else {

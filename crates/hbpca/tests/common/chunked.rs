@@ -3,7 +3,8 @@
 
 use std::ops::Range;
 
-use hbpca::{CancelToken, Csr, Dense, Error, Matrix, RowChunks};
+use hbpca::missing::Missing;
+use hbpca::{CancelToken, Csr, Dense, Error, Matrix, RowChunks, RowSurvey};
 
 /// Hands out copies of the rows of a matrix, chunk by chunk.
 pub struct Chunked<'a> {
@@ -11,16 +12,45 @@ pub struct Chunked<'a> {
     starts: Vec<usize>,
     failing_at: Option<usize>,
     abandoning: Option<(usize, CancelToken)>,
+    in_order: bool,
 }
 
 impl<'a> Chunked<'a> {
     pub fn new(matrix: &'a Matrix<'a>, starts: &[usize]) -> Self {
-        Self { matrix, starts: starts.to_vec(), failing_at: None, abandoning: None }
+        Self { matrix, starts: starts.to_vec(), failing_at: None, abandoning: None, in_order: false }
     }
 
     /// Fails to read chunk i.
     pub fn failing_at(self, i: usize) -> Self {
         Self { failing_at: Some(i), ..self }
+    }
+
+    /// Has whole chunks alone: no single rows.
+    pub fn in_order(self) -> Self {
+        Self { in_order: true, ..self }
+    }
+
+    /// What a pass finds before the fit.
+    pub fn survey(&mut self, weights: Option<&[f64]>, missing: Missing) -> Result<RowSurvey, Error> {
+        let mut survey = RowSurvey::of_columns(self.n_cols()).completed_by(missing);
+        for i in 0..self.starts.len() - 1 {
+            let chunk = self.read_chunk(i, None)?;
+            match weights {
+                None => survey.add(&chunk)?,
+                Some(weights) => survey.add_weighted(&chunk, &weights[self.starts[i]..self.starts[i + 1]])?,
+            }
+        }
+        Ok(survey)
+    }
+
+    fn rows(&self, rows: Range<usize>) -> Result<Matrix<'static>, Error> {
+        let (n, d) = (rows.len(), self.n_cols());
+        Ok(match self.matrix {
+            Matrix::DenseF32(x) => Dense::deferring_finite_check(dense(x, rows).into(), n, d)?.into(),
+            Matrix::DenseF64(x) => Dense::deferring_finite_check(dense(x, rows).into(), n, d)?.into(),
+            Matrix::CsrF32(x) => csr(x, rows)?.into(),
+            Matrix::CsrF64(x) => csr(x, rows)?.into(),
+        })
     }
 
     /// Abandons the run when chunk i is read.
@@ -57,16 +87,13 @@ impl RowChunks for Chunked<'_> {
         {
             token.abandon();
         }
-        self.read_rows(self.starts[i]..self.starts[i + 1])
+        self.rows(self.starts[i]..self.starts[i + 1])
     }
     fn read_rows(&mut self, rows: Range<usize>) -> Result<Matrix<'static>, Error> {
-        let (n, d) = (rows.len(), self.n_cols());
-        Ok(match self.matrix {
-            Matrix::DenseF32(x) => Dense::deferring_finite_check(dense(x, rows).into(), n, d)?.into(),
-            Matrix::DenseF64(x) => Dense::deferring_finite_check(dense(x, rows).into(), n, d)?.into(),
-            Matrix::CsrF32(x) => csr(x, rows)?.into(),
-            Matrix::CsrF64(x) => csr(x, rows)?.into(),
-        })
+        if self.in_order {
+            return Err(Error::Source("single rows cannot be read".into()));
+        }
+        self.rows(rows)
     }
 }
 

@@ -29,11 +29,9 @@ use read_ahead::{Chunks, Reader};
 
 use super::products::sum::{CHUNKS_IN_SINGLE, Operand, OperandRoom, Prepared, Scratch, center};
 use super::{Precision, PrecisionChoice, Products, Rows, reshape};
-use crate::columns::{
-    ColumnStatistics, GatheredStatistics, Preprocessing, RowMap, RowSurvey, check_weights, heaviest,
-};
+use crate::columns::{ColumnStatistics, GatheredStatistics, Preprocessing, RowMap, check_weights, heaviest};
 use crate::matrix::{Matrix, RowChunks};
-use crate::missing::Filling;
+use crate::missing::{Filling, Surveyed};
 use crate::rounding::{RoundingBound, rounding_of_sum};
 use crate::{Block, CancelToken, Error};
 
@@ -144,15 +142,26 @@ impl<'s> Streamed<'s> {
 
     /// The same for the weights of some of n rows, which add up to `total`.
     pub(crate) fn with_weights_among(mut self, weights: &[f64], total: f64, n: usize) -> Result<Self, Error> {
-        let mean = total / n as f64;
-        let scaled: Arc<[f64]> = weights.iter().map(|w| w / mean).collect();
         let heaviest = heaviest(weights);
         let row = self.reader.source.read_rows(heaviest..heaviest + 1)?;
-        self.reader.weights = Some(Arc::clone(&scaled));
-        let pivot = ColumnStatistics::pivot_at(&row, 0);
+        self.weighing(weights, (total, n), ColumnStatistics::pivot_at(&row, 0))
+    }
+
+    /// The same for rows of which the heaviest one is known.
+    pub(crate) fn with_weights_about(self, weights: &[f64], pivot: Vec<f64>) -> Result<Self, Error> {
+        check_weights(self.n_rows(), weights)?;
+        let all = (weights.iter().sum(), self.n_rows());
+        self.weighing(weights, all, pivot)
+    }
+
+    /// With weights of some of n rows, which add up to `total`, and means told relative to `pivot`, the heaviest of them.
+    fn weighing(mut self, weights: &[f64], (total, n): (f64, usize), pivot: Vec<f64>) -> Result<Self, Error> {
         if let Some(column) = pivot.iter().position(|x| !x.is_finite()) {
-            return Err(Error::NotFinite { row: heaviest, column, value: pivot[column] });
+            return Err(Error::NotFinite { row: heaviest(weights), column, value: pivot[column] });
         }
+        let mean = total / n as f64;
+        let scaled: Arc<[f64]> = weights.iter().map(|w| w / mean).collect();
+        self.reader.weights = Some(Arc::clone(&scaled));
         self.weights = Some(RowWeights { scaled, total, pivot, of_pool: Vec::new() });
         Ok(self)
     }
@@ -253,15 +262,22 @@ impl<'s> Streamed<'s> {
         Ok(())
     }
 
-    /// Takes over what a pass before this one found; the rows must be those that it saw.
-    pub(crate) fn knowing(mut self, survey: RowSurvey) -> Result<Self, Error> {
-        if survey.starts() != self.reader.source.starts() {
-            return Err(Error::shape("rows of a survey", self.n_rows(), survey.n_rows()));
+    /// Takes over what a pass before this one found; the rows must be those that it saw. Reads them once more where that does not tell the
+    /// statistics.
+    pub(crate) fn knowing(mut self, found: Surveyed) -> Result<Self, Error> {
+        let Surveyed { statistics, starts, hashes, .. } = found;
+        if starts != self.reader.source.starts() {
+            let n = starts.last().copied().unwrap_or_default();
+            return Err(Error::shape("rows of a survey", self.n_rows(), n));
         }
-        let (statistics, hashes) = survey.finish()?;
         self.reader.hashes = ChunkHashes::of_pass(hashes);
-        self.statistics_passes += 1;
-        self.know(statistics);
+        match statistics {
+            None => self.gather_columns()?,
+            Some(statistics) => {
+                self.statistics_passes += 1;
+                self.know(statistics);
+            }
+        }
         Ok(self)
     }
 
