@@ -64,7 +64,8 @@ pub fn fit(
         }
         Placed::Genotypes { file: read, memory } => {
             file = read;
-            if !settings.names_missing() {
+            // The default of tables; genotypes that are missing are the mean everywhere.
+            if config.missing == Missing::Error {
                 config.missing = Missing::Mean;
             }
             names = Some(file.column_names());

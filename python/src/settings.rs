@@ -87,11 +87,6 @@ impl Settings<'_> {
         Ok(self.missing.as_deref().map(str::parse).transpose()?.unwrap_or_default())
     }
 
-    /// Whether something was said of missing values.
-    pub fn names_missing(&self) -> bool {
-        self.missing.is_some()
-    }
-
     /// scikit-learn's argument, where it asks for anything.
     pub fn svd_solver(&self) -> Option<&str> {
         self.svd_solver.as_deref()

@@ -139,11 +139,11 @@ def test_what_is_missing_is_that_of_the_dosages(tmp_path, missing):
     np.testing.assert_allclose(loaded.transform(path), packed.transform(path), atol=1e-12)
 
 
-def test_an_error_is_one_where_it_is_asked_for(tmp_path):
+def test_genotypes_that_are_missing_are_the_mean_by_default(tmp_path):
     path = store(tmp_path / "x.bed", dosages())
-    with pytest.raises(ValueError, match="missing: drop-rows, mean or em"):
-        PCA(2, missing="error").fit(path)
-    assert PCA(2).fit(path).missing_values_["policy"] == "mean"
+    by_default = PCA(2).fit(path)
+    assert by_default.missing_values_["policy"] == "mean"
+    np.testing.assert_array_equal(by_default.components_, PCA(2, missing="mean").fit(path).components_)
 
 
 def test_genotypes_that_do_not_fit_are_read_in_every_pass(tmp_path):

@@ -81,13 +81,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
     certify : float or None, default=None
         A probability, such as 1e-9: a probe with random vectors follows the fit, and what `certificate_` says of angles
         then fails with this probability at most. Without it angles are proved or estimated, as `certificate_.certainty` says.
-    missing : {"error", "drop-rows", "mean", "em"} or None, default=None
+    missing : {"error", "drop-rows", "mean", "em"}, default="error"
         What becomes of missing values (NaN). They are refused; or rows that have one are left out, and `transform` gives
         NaN for them; or each is the mean of its column, as it is in `transform`; or each is what the components say of it,
         found by expectation–maximisation, and `transform` gives least squares on what a row has. The certificate is of the
         completed matrix, which for "em" is a stationary point and nothing more: `missing_values_` tells how near. X is
-        copied once where something is missing, in float64 for "em". `None` is "error", and "mean" for genotypes (`.bed`),
-        which stay packed.
+        copied once where something is missing, in float64 for "em". For genotypes (`.bed`), which stay packed, the default is
+        "mean", as everywhere.
     em_tol, em_max_rounds, em_ridge : default=None
         "em" stops when one more round would change what was filled in by at most `em_tol` (1e-6) of the spread, or after
         `em_max_rounds` (1000). A ridge draws what is filled in towards the mean (0: not at all).
@@ -164,7 +164,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
         power_iteration_normalizer="auto",
         angle_tol=None,
         certify=None,
-        missing=None,
+        missing="error",
         em_tol=None,
         em_max_rounds=None,
         em_ridge=None,
@@ -392,7 +392,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
         return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
 
     def _read(self, path):
-        X, _, names = read(path, missing="error" if self.missing in (None, "error") else "nan")
+        X, _, names = read(path, missing="error" if self.missing == "error" else "nan")
         check_file_names(self, names)
         if X.shape[1] != self.n_features_in_:
             name, found, needed = type(self).__name__, X.shape[1], self.n_features_in_
@@ -504,7 +504,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
             solver=fitted.solver,
             tol=fitted.tol,
             random_state=fitted.seed,
-            missing=None if missing == "error" else missing,
+            missing=missing,
             em_ridge=ridge or None,
         )
         vars(pca).update(cls._attributes(fitted, np.float64))
@@ -536,7 +536,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, CertifiedMixin, TransformerMixin, Cal
 
         def __sklearn_tags__(self):
             tags = sparse_tags(super().__sklearn_tags__())
-            tags.input_tags.allow_nan = self.missing not in (None, "error")
+            tags.input_tags.allow_nan = self.missing != "error"
             return tags
 
     else:
