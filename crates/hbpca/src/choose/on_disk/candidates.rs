@@ -10,6 +10,10 @@ use crate::error::human;
 use crate::operator::IN_FLIGHT;
 use crate::solver::{AnchoredSizes, KrylovSizes, SolverKind};
 
+/// Products of all vectors with a block, two operations each, that come with a pass: of five steps with anchors and their images, and of one
+/// orthogonalisation.
+const SWEEPS_OF_ANCHORED: f64 = 30.0;
+const SWEEPS_OF_KRYLOV: f64 = 4.0;
 /// Rows that a pool needs to be worth it.
 const SMALLEST_POOL: usize = 1500;
 
@@ -76,9 +80,14 @@ impl FitConfig {
         fits: impl Fn(&Candidate) -> bool,
         room: u64,
     ) -> Option<Candidate> {
-        let seconds = |candidate: &Candidate| match candidate.solver {
-            SolverKind::Covariance => facts.forming_seconds(),
-            _ => candidate.passes * facts.pass_seconds(candidate.block + self.k),
+        let seconds = |candidate: &Candidate| {
+            let sweeps = match candidate.solver {
+                SolverKind::Covariance => return facts.forming_seconds(),
+                SolverKind::Anchored => SWEEPS_OF_ANCHORED,
+                _ => SWEEPS_OF_KRYLOV,
+            };
+            let vectors = facts.vector_seconds(sweeps, candidate.kept, candidate.block);
+            candidate.passes * (facts.pass_seconds(candidate.block + self.k) + vectors)
         };
         // Of each solver the first that fits: the largest sizes. Anchors without a pool are a second choice.
         let pool = SMALLEST_POOL.min(facts.n / 10) as u64 * (facts.row + 8);

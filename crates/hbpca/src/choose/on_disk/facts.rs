@@ -6,8 +6,10 @@ use crate::solver::{solves_partially, vectors_kept};
 /// What a nominal device reads and a small machine multiplies, where only their ratio decides: bytes and multiply-adds a second.
 const READ_RATE: f64 = 1e9;
 const MULTIPLY_RATE: f64 = 30e9;
-/// Products with compressed rows, whose entries are scattered, are slower by this.
-const SPARSE_PRODUCTS: f64 = 24.0;
+/// Products with compressed rows, whose entries are scattered, are slower by this, and finding an entry takes as long as so many vectors
+/// (`bench/slow_disk.py`).
+const SPARSE_PRODUCTS: f64 = 1.5;
+const SPARSE_ENTRY: usize = 16;
 
 /// The facts that decide.
 #[derive(Clone, Copy)]
@@ -90,9 +92,14 @@ impl Facts {
 
     /// Seconds of a pass that multiplies with p vectors.
     pub(super) fn pass_seconds(&self, p: usize) -> f64 {
-        let slower = if self.sparse { SPARSE_PRODUCTS } else { 1.0 };
+        let (slower, p) = if self.sparse { (SPARSE_PRODUCTS, p + SPARSE_ENTRY) } else { (1.0, p) };
         let multiplying = 2.0 * self.nnz * p as f64 * slower / MULTIPLY_RATE;
         multiplying.max(self.reading_seconds())
+    }
+
+    /// Seconds of `sweeps` products of the vectors that are kept with a block.
+    pub(super) fn vector_seconds(&self, sweeps: f64, kept: usize, block: usize) -> f64 {
+        sweeps * (self.d * kept * block) as f64 / MULTIPLY_RATE
     }
 
     /// Seconds of forming C.
