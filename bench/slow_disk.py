@@ -17,15 +17,15 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+import hbpca
 import numpy as np
 import scipy.sparse as sp
-
-import hbpca
 
 #: Less than the rows take.
 MEMORY = 250_000_000
 UNITS = {"K": 1e3, "M": 1e6, "G": 1e9}
 SOLVERS = ("auto", "krylov", "anchored", "covariance")
+
 
 class Throttled:
     """Chunks of rows at so many bytes a second."""
@@ -101,10 +101,9 @@ def main() -> None:
                 rows.append((label, pca.n_passes_, seconds))
             best = min((seconds for label, _, seconds in rows if ", " not in label), default=float("nan"))
             for label, passes, seconds in rows:
-                print(
-                    f"| {name} | {size(X) / 1e6:.0f} | {text} | {label} | {passes:.1f} | {seconds:.2f} | {seconds / best:.2f} |",
-                    flush=True,
-                )
+                megabytes, ratio = size(X) / 1e6, seconds / best
+                line = f"| {name} | {megabytes:.0f} | {text} | {label} | {passes:.1f} | {seconds:.2f} | {ratio:.2f} |"
+                print(line, flush=True)
 
 
 if __name__ == "__main__":

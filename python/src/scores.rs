@@ -101,15 +101,12 @@ fn scores_of_rows<'py, T: Real + Element>(
 }
 
 /// A new array of so many rows and columns, in one dimension, that `write` fills: NumPy takes large pages for it, and is handed nothing twice.
-fn written<'py, T: Element + Default>(
-    py: Python<'py>,
+fn written<T: Element + Default + Send>(
+    py: Python<'_>,
     rows: usize,
     columns: usize,
     write: impl FnOnce(&mut [T]) -> Result<(), hbpca::Error> + Send,
-) -> Outcome<Bound<'py, PyArray1<T>>>
-where
-    T: Send,
-{
+) -> Outcome<Bound<'_, PyArray1<T>>> {
     let array = PyArray1::<T>::zeros(py, rows * columns, false);
     let mut writing = array.readwrite();
     let values = writing.as_slice_mut().map_err(|error| Failure::Python(error.into()))?;
