@@ -45,10 +45,10 @@ pub struct Holes {
 }
 
 impl Holes {
-    /// For genotypes, of which what is missing is the mean where nothing else is said.
+    /// For genotypes, of which what is missing is the mean where nothing else is said: the default of tables, an error, says nothing.
     pub fn rule_for_genotypes(&self) -> Outcome<HolesInRows> {
         match self.missing.as_deref() {
-            None | Some("mean") => Ok(HolesInRows::Mean),
+            None | Some("error" | "mean") => Ok(HolesInRows::Mean),
             Some(_) => self.rule(),
         }
     }
