@@ -1,7 +1,7 @@
 """One row of the table: all peers on the same data, by turns.
 
-Each peer has a process of its own, which reads the data once. The rounds are interleaved (A, B, C, A, B, C …) so that a slow
-spell of the machine hits all alike, and the fastest round counts. Whoever does not have the turn is stopped: threads that spin
+Each peer has a process of its own, which reads the data once. The rounds are interleaved (A, B, C, C, B, A …) so that a slow
+spell of the machine hits all alike and nobody always follows the same one, and the fastest round counts. Whoever does not have the turn is stopped: threads that spin
 while they wait for work would otherwise slow the others down.
 """
 
@@ -111,8 +111,8 @@ def race(peers: list[Peer], data: Path, k: int, *, repeat: int, limit: float, sc
         for runner in runners:
             if runner.answer(READY_SECONDS) is not None:
                 runner.process.send_signal(signal.SIGSTOP)
-        for _ in range(repeat):
-            for runner in running(runners):
+        for turn in range(repeat):
+            for runner in running(runners)[:: -1 if turn % 2 else 1]:
                 runner.turn(limit)
     finally:
         for runner in runners:

@@ -78,7 +78,10 @@ def generate(path: Path, n: int, d: int, entries: int, seed: int) -> None:
             starts.append(block.indptr[1:] + starts[-1][-1])
             sums += np.asarray(block.sum(axis=0)).ravel()
             squares += np.asarray(block.multiply(block).sum(axis=0)).ravel()
-        X.create_dataset("indptr", data=np.concatenate(starts), compression="gzip")
+        starts = np.concatenate(starts)
+        # As SciPy has them: of the type of the indices where they fit.
+        starts = starts.astype("i4") if starts[-1] < 2**31 else starts
+        X.create_dataset("indptr", data=starts, compression="gzip")
         variance = squares / n - (sums / n) ** 2
         marked = np.zeros(d, dtype=bool)
         marked[np.argsort(-variance)[:N_MARKED]] = True
