@@ -134,16 +134,27 @@ def fit(path: Path, memory: int, k: int, *more: str) -> dict:
 
 
 def watch(child: subprocess.Popen) -> int:
-    """Waits for a process; returns the most memory it held. (wait4 counts what the parent held at the fork.)"""
+    """Waits for a process; returns the most memory that it or one that it started held. (wait4 counts what the parent held at
+    the fork.)"""
     peak = 0
     while child.poll() is None:
-        try:
-            lines = Path(f"/proc/{child.pid}/status").read_text().splitlines()
-        except OSError:
-            lines = []
-        peak = max([peak, *(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))])
+        for process in family(child.pid):
+            try:
+                lines = Path(f"/proc/{process}/status").read_text().splitlines()
+            except OSError:
+                continue
+            peak = max([peak, *(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))])
         time.sleep(0.01)
     return peak
+
+
+def family(process: int) -> list[int]:
+    """A process and those that it started: programs may begin as shell scripts."""
+    try:
+        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    except OSError:
+        return [process]
+    return [process, *(each for child in children for each in family(int(child)))]
 
 
 def components(model: Path) -> np.ndarray:

@@ -1,8 +1,8 @@
 """One row of the table: all peers on the same data, by turns.
 
 Each peer has a process of its own, which reads the data once. The rounds are interleaved (A, B, C, C, B, A …) so that a slow
-spell of the machine hits all alike and nobody always follows the same one, and the fastest round counts. Whoever does not have the turn is stopped: threads that spin
-while they wait for work would otherwise slow the others down.
+spell of the machine hits all alike and nobody always follows the same one, and the fastest round counts. Whoever does not have
+the turn is stopped: threads that spin while they wait for work would otherwise slow the others down.
 """
 
 from __future__ import annotations
