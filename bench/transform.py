@@ -24,6 +24,10 @@ import scipy.sparse as sp
 from sklearn.decomposition import PCA, TruncatedSVD
 
 
+#: Seconds: threads of NumPy's BLAS spin for a while after their work, and would take a core from whoever comes next.
+PAUSE = 0.15
+
+
 class Table(NamedTuple):
     name: str
     X: Any
@@ -43,6 +47,7 @@ def tables(only: str | None) -> Iterator[Table]:
             X = sp.random_array((n, d), density=density, rng=generator, format="csr", dtype=np.float32)
             # Words that many texts have come first, as the gap between singular values asks for.
             X = sp.csr_array(X @ sp.diags_array(np.linspace(3, 1, d, dtype=np.float32)))
+            X.sort_indices()  # as files are read; products of SciPy leave them in disorder
             yield Table("sparse float32", X, (hbpca.TruncatedSVD, TruncatedSVD))
 
 
@@ -51,6 +56,7 @@ def smallest(calls: list[Callable[[], object]], rounds: int) -> list[float]:
     best = [float("inf")] * len(calls)
     for _ in range(rounds):
         for i, call in enumerate(calls):
+            time.sleep(PAUSE)
             begun = time.perf_counter()
             call()
             best[i] = min(best[i], 1e3 * (time.perf_counter() - begun))

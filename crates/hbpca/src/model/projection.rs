@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use faer::linalg::matmul::matmul;
+use faer::traits::ComplexField;
 use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
@@ -13,6 +14,8 @@ use crate::{Csr, Dense, Error, Matrix, kernels};
 /// Numbers prepared at a time: 256 KiB, which stay in the second-level cache between being written and being multiplied.
 const NUMBERS_AT_A_TIME: usize = 1 << 15;
 
+/// Columns multiplied at a time: sums of products are gathered span by span, so that rounding grows with the length of one and their number.
+pub(super) const SPAN: usize = 512;
 /// Numbers of a map that a thread makes at a time.
 const CHUNK: usize = 1 << 14;
 /// Compressed rows that a thread takes at a time.
@@ -25,6 +28,11 @@ const MOST_SCORES_AT_A_TIME: usize = 32;
 /// Rows of d columns to prepare at a time; depends on d alone, so that every number of threads gives the same bits.
 pub(super) fn rows_at_a_time(d: usize) -> usize {
     (NUMBERS_AT_A_TIME / d).clamp(8, 512)
+}
+
+/// Rows of a tile of at most [`SPAN`] columns; depends on d alone, too.
+fn rows_of_a_tile(d: usize) -> usize {
+    rows_at_a_time(d.min(SPAN))
 }
 
 /// The map of a row x to its scores F⁻¹Uᵀa of a = D⁻¹(x − μ), and back: U with orthonormal columns, D and F diagonal.
@@ -127,9 +135,22 @@ impl<'a> Projection<'a> {
         Ok(())
     }
 
+    /// Single precision in and out is multiplied in it, centred before.
     fn transform_dense<S: Stored, T: Real>(&self, x: &Dense<'_, S>, scores: &mut [T]) {
-        let (rows, k) = (rows_at_a_time(self.d), self.n_components());
-        let map = self.map_to(0..k);
+        if S::BYTES.max(T::BYTES) == f32::BYTES {
+            self.transform_dense_in::<f32, S, T>(x, scores);
+        } else {
+            self.transform_dense_in::<f64, S, T>(x, scores);
+        }
+    }
+
+    fn transform_dense_in<A: Real + ComplexField, S: Stored, T: Real>(
+        &self,
+        x: &Dense<'_, S>,
+        scores: &mut [T],
+    ) {
+        let (rows, k) = (rows_of_a_tile(self.d), self.n_components());
+        let map = self.map_to::<A>(0..k);
         let blocks = scores.par_chunks_mut(rows * k).enumerate();
         blocks.for_each_init(Vec::new, |room, (i, scores)| {
             project_dense(x, i * rows, self.shift, &map, room, scores);
@@ -142,7 +163,7 @@ impl<'a> Projection<'a> {
         let width = (NUMBERS_AT_A_TIME / self.d).clamp(SCORES_AT_A_TIME, MOST_SCORES_AT_A_TIME);
         for from in (0..k).step_by(width) {
             let panel = from..k.min(from + width);
-            let map = self.map_to(panel.clone());
+            let map = self.map_to::<f64>(panel.clone());
             let mut of_mean = vec![0.0; panel.len()];
             for (row, mu) in map.chunks_exact(panel.len()).zip(self.shift.unwrap_or(&[])) {
                 of_mean.iter_mut().zip(row).for_each(|(o, u)| *o += mu * u);
@@ -160,15 +181,15 @@ impl<'a> Projection<'a> {
     }
 
     /// Some columns of D⁻¹UF⁻¹, row-major: their values for a feature lie side by side.
-    fn map_to(&self, scores: Range<usize>) -> Vec<f64> {
+    fn map_to<A: Real>(&self, scores: Range<usize>) -> Vec<A> {
         let width = scores.len();
-        let mut map = vec![0.0; self.d * width];
+        let mut map = vec![A::default(); self.d * width];
         let rows = CHUNK.div_ceil(width);
         map.par_chunks_mut(rows * width).enumerate().for_each(|(i, map)| {
             for (j, row) in map.chunks_exact_mut(width).enumerate().map(|(j, row)| (i * rows + j, row)) {
                 let inverse = self.scale.map_or(1.0, |s| 1.0 / s[j]);
                 for (value, c) in row.iter_mut().zip(scores.clone()) {
-                    *value = self.components[c * self.d + j] * inverse / self.factors[c];
+                    *value = A::from_f64(self.components[c * self.d + j] * inverse / self.factors[c]);
                 }
             }
         });
@@ -211,29 +232,50 @@ impl<'a> Projection<'a> {
             result.chunks_exact_mut(d).for_each(|row| row.copy_from_slice(&of_mean));
             return Ok(());
         }
-        // FUᵀD, k×d.
-        let mut map = self.components.to_vec();
-        for (row, factor) in map.chunks_exact_mut(d).zip(&self.factors) {
-            let factor = if factor.is_finite() { *factor } else { 0.0 };
-            row.iter_mut().enumerate().for_each(|(j, u)| *u *= factor * self.scale.map_or(1.0, |s| s[j]));
+        if T::BYTES == f32::BYTES {
+            self.rows_from_scores::<f32, T>(scores, result);
+        } else {
+            self.rows_from_scores::<f64, T>(scores, result);
         }
-        let map = MatRef::from_row_major_slice(&map, k, d);
-        let rows = rows_at_a_time(d);
+        Ok(())
+    }
+
+    /// x = μ + DUFs, where products are made of numbers A, and μ is added in double precision.
+    fn rows_from_scores<A: Real + ComplexField, T: Real>(&self, scores: &[T], result: &mut [T]) {
+        let (d, k, rows) = (self.d, self.n_components(), rows_of_a_tile(self.d));
+        // FUᵀD, k×d.
+        let mut map = vec![A::default(); k * d];
+        for (c, row) in map.chunks_exact_mut(d).enumerate() {
+            let factor = if self.factors[c].is_finite() { self.factors[c] } else { 0.0 };
+            for (j, x) in row.iter_mut().enumerate() {
+                *x = A::from_f64(self.components[c * d + j] * factor * self.scale.map_or(1.0, |s| s[j]));
+            }
+        }
+        let map = MatRef::from_row_major_slice(map.as_slice(), k, d);
         let blocks = result.par_chunks_mut(rows * d).zip(scores.par_chunks(rows * k));
-        blocks.for_each_init(<(Vec<f64>, Vec<f64>)>::default, |(given, found), (out, scores)| {
+        blocks.for_each_init(<(Vec<A>, Vec<A>)>::default, |(given, found), (out, scores)| {
             given.clear();
-            given.extend(scores.iter().map(|s| s.to_f64()));
-            found.resize(out.len(), 0.0);
+            given.extend(scores.iter().map(|s| A::from_f64(s.to_f64())));
             let count = scores.len() / k;
             let given = MatRef::from_row_major_slice(given.as_slice(), count, k);
-            let into = MatMut::from_row_major_slice_mut(found.as_mut_slice(), count, d);
-            matmul(into, Accum::Replace, given, map, 1.0, Par::Seq);
-            if let Some(shift) = self.shift {
-                found.chunks_exact_mut(d).for_each(|x| x.iter_mut().zip(shift).for_each(|(x, mu)| *x += mu));
+            for start in (0..d).step_by(SPAN) {
+                let width = SPAN.min(d - start);
+                found.resize(count * width, A::default());
+                let into = MatMut::from_row_major_slice_mut(found.as_mut_slice(), count, width);
+                let one = A::from_f64(1.0);
+                matmul(into, Accum::Replace, given, map.subcols(start, width), one, Par::Seq);
+                for (out, found) in out.chunks_exact_mut(d).zip(found.chunks_exact(width)) {
+                    let out = out[start..start + width].iter_mut().zip(found);
+                    match self.shift {
+                        Some(mu) => {
+                            let mu = &mu[start..start + width];
+                            out.zip(mu).for_each(|((out, x), mu)| *out = T::from_f64(x.to_f64() + mu));
+                        }
+                        None => out.for_each(|(out, x)| *out = T::from_f64(x.to_f64())),
+                    }
+                }
             }
-            out.iter_mut().zip(found.iter()).for_each(|(out, x)| *out = T::from_f64(*x));
         });
-        Ok(())
     }
 }
 
@@ -249,32 +291,41 @@ pub(super) fn check_columns(d: usize, shift: Option<&[f64]>, scale: Option<&[f64
     Ok(())
 }
 
-/// `scores` ← (X − 1μᵀ)·map for the rows of x from `first` on. Rows are centred before they are multiplied, which loses
-/// nothing when the mean is large.
-fn project_dense<S: Stored, T: Real>(
+/// `scores` ← (X − 1μᵀ)·map for the rows of x from `first` on. Rows are centred in double precision before they are multiplied, which
+/// loses nothing when the mean is large.
+fn project_dense<A: Real + ComplexField, S: Stored, T: Real>(
     x: &Dense<'_, S>,
     first: usize,
     shift: Option<&[f64]>,
-    map: &[f64],
-    room: &mut Vec<f64>,
+    map: &[A],
+    room: &mut Vec<A>,
     scores: &mut [T],
 ) {
     let d = x.n_cols();
     let k = map.len() / d;
-    let count = scores.len() / k;
-    room.resize(count * (d + k), 0.0);
-    let (centred, found) = room.split_at_mut(count * d);
-    for (i, a) in centred.chunks_exact_mut(d).enumerate() {
-        let row = x.row(first + i);
-        match shift {
-            Some(mu) => a.iter_mut().zip(row).zip(mu).for_each(|((a, x), mu)| *a = x.to_f64() - mu),
-            None => a.iter_mut().zip(row).for_each(|(a, x)| *a = x.to_f64()),
+    let (count, widest) = (scores.len() / k, d.min(SPAN));
+    room.resize(count * (widest + k), A::default());
+    let (centred, found) = room.split_at_mut(count * widest);
+    let map = MatRef::from_row_major_slice(map, d, k);
+    for start in (0..d).step_by(SPAN) {
+        let width = SPAN.min(d - start);
+        let centred = &mut centred[..count * width];
+        for (i, a) in centred.chunks_exact_mut(width).enumerate() {
+            let row = a.iter_mut().zip(&x.row(first + i)[start..start + width]);
+            match shift {
+                Some(mu) => {
+                    let mu = &mu[start..start + width];
+                    row.zip(mu).for_each(|((a, x), mu)| *a = A::from_f64(x.to_f64() - mu));
+                }
+                None => row.for_each(|(a, x)| *a = A::from_f64(x.to_f64())),
+            }
         }
+        let centred = MatRef::from_row_major_slice(&*centred, count, width);
+        let into = MatMut::from_row_major_slice_mut(&mut *found, count, k);
+        let how = if start == 0 { Accum::Replace } else { Accum::Add };
+        matmul(into, how, centred, map.subrows(start, width), A::from_f64(1.0), Par::Seq);
     }
-    let centred = MatRef::from_row_major_slice(&*centred, count, d);
-    let into = MatMut::from_row_major_slice_mut(found, count, k);
-    matmul(into, Accum::Replace, centred, MatRef::from_row_major_slice(map, d, k), 1.0, Par::Seq);
-    scores.iter_mut().zip(found.iter()).for_each(|(score, x)| *score = T::from_f64(*x));
+    scores.iter_mut().zip(found.iter()).for_each(|(score, x)| *score = T::from_f64(x.to_f64()));
 }
 
 #[cfg(test)]

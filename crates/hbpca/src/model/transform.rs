@@ -64,7 +64,7 @@ impl Model {
 #[allow(clippy::float_cmp, reason = "values that are exact by construction")]
 mod tests {
     use super::*;
-    use crate::model::projection::rows_at_a_time;
+    use crate::model::projection::{SPAN, rows_at_a_time};
     use crate::{Csr, Dense, FitConfig, Preprocessing, SolverKind};
 
     /// Rows (±2, ±1) turned by the rotation with cosine 0.8 and sine 0.6, moved to `mean`: variances 4 and 1.
@@ -185,16 +185,39 @@ mod tests {
     }
 
     #[test]
-    fn single_precision_scores_are_the_double_ones_rounded() {
-        let values: Vec<f32> = many_rows().iter().map(|x| *x as f32).collect();
-        let x: Matrix = Dense::borrowed(&values, 1000, 60).unwrap().into();
+    fn single_precision_is_within_its_rounding_of_double() {
+        /// Half a unit of rounding of single precision.
+        const U: f64 = f32::EPSILON as f64 / 2.0;
+        /// More than a span of columns.
+        const D: usize = 1300;
+        let values: Vec<f32> = (0..70 * D).map(|i| ((i * 7919) % 1009) as f32 / 100.0 + 900.0).collect();
+        let x: Matrix = Dense::borrowed(&values, 70, D).unwrap().into();
         let model = FitConfig { k: 3, ..FitConfig::default() }.fit(&x).unwrap().model;
+        let roots = |v: &[f64]| v.iter().map(|v| v.sqrt()).collect::<Vec<_>>();
+        let (deviation, shift) = (roots(&model.explained_variance()), model.shift().unwrap());
         let exact = model.transform(&x, Whitening::On).unwrap();
-        let rounded: Vec<f32> = model.transform_to(&x, Whitening::On).unwrap();
-        assert!(exact.iter().zip(&rounded).all(|(exact, rounded)| *exact as f32 == *rounded));
-        let doubles: Vec<f64> = rounded.iter().map(|x| f64::from(*x)).collect();
+        let single: Vec<f32> = model.transform_to(&x, Whitening::On).unwrap();
+        // Both factors and the score are rounded, and sums have as many terms as a span has columns, and there are spans.
+        let terms = (SPAN + D.div_ceil(SPAN) + 3) as f64;
+        for (l, (exact, single)) in exact.chunks(3).zip(single.chunks(3)).enumerate() {
+            let a = values[l * D..][..D].iter().zip(shift).map(|(x, mu)| f64::from(*x) - mu);
+            let norm = a.map(|a| a * a).sum::<f64>().sqrt();
+            for ((exact, single), deviation) in exact.iter().zip(single).zip(&deviation) {
+                let bound = terms * U * norm / deviation;
+                assert!((exact - f64::from(*single)).abs() <= bound, "{exact} {single} ± {bound:e}");
+            }
+        }
+        // Back: sums of three products, and the mean of 900 beside which they are small is added in double precision.
+        let doubles: Vec<f64> = single.iter().map(|x| f64::from(*x)).collect();
         let exact = model.inverse_transform(&doubles, Whitening::On).unwrap();
-        let rounded = model.inverse_transform_to(&rounded, Whitening::On).unwrap();
-        assert!(exact.iter().zip(&rounded).all(|(exact, rounded)| *exact as f32 == *rounded));
+        let rows = model.inverse_transform_to(&single, Whitening::On).unwrap();
+        for ((l, row), exact) in rows.chunks(D).enumerate().zip(exact.chunks(D)) {
+            let lengths = single[3 * l..][..3].iter().zip(&deviation);
+            let longest: f64 = lengths.map(|(z, deviation)| f64::from(z.abs()) * deviation).sum();
+            for (exact, x) in exact.iter().zip(row) {
+                let bound = 6.0 * U * longest + U * exact.abs();
+                assert!((exact - f64::from(*x)).abs() <= bound, "{exact} {x} ± {bound:e}");
+            }
+        }
     }
 }
