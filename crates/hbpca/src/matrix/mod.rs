@@ -24,8 +24,7 @@ pub(crate) use sampler::{below, random_direction, random_filling, random_normal}
 
 use crate::Error;
 
-/// Sizes below which no sum over a matrix is cut into chunks.
-const SMALL_ENTRIES: usize = 1 << 16;
+/// Rows below which no sum over a matrix is cut into chunks.
 const SMALL_ROWS: usize = 1 << 11;
 /// The most columns of a small matrix.
 pub(crate) const SMALL_COLUMNS: usize = 128;
@@ -136,7 +135,7 @@ impl Matrix<'_> {
 
     /// Whether a fit takes less time than starting threads for it: passes take some ten microseconds each, and nothing is cut into chunks.
     pub fn is_small(&self) -> bool {
-        self.nnz() < SMALL_ENTRIES && self.n_rows() < SMALL_ROWS && self.n_cols() <= SMALL_COLUMNS
+        self.n_rows() < SMALL_ROWS && self.n_cols() <= SMALL_COLUMNS
     }
 
     /// Whether rows are compressed.
