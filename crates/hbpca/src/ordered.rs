@@ -4,6 +4,7 @@
 //! fill a buffer of their own, and add it to the result when it is their chunk's turn. Memory is one buffer
 //! a worker, or two where they are small, not one a chunk.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,6 +13,23 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub(crate) const MOST_CHUNKS: usize = 64;
 /// Entries below which a chunk is not worth handing to another thread (about ten microseconds of work).
 const ENTRIES_PER_CHUNK: usize = 1 << 15;
+
+thread_local! {
+    /// Whether chunks are left to the thread that asks for their sum.
+    static ALONE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does `work` without handing chunks to other threads, whose waking would take longer than the chunks; the sums have the same bits.
+pub(crate) fn alone<T>(work: impl FnOnce() -> T) -> T {
+    struct Restored(bool);
+    impl Drop for Restored {
+        fn drop(&mut self) {
+            ALONE.set(self.0);
+        }
+    }
+    let _restored = Restored(ALONE.replace(true));
+    work()
+}
 
 /// How many chunks to cut `entries` stored entries over `d` columns into. A power of two, so that few threads
 /// share them evenly; clearing and merging a d-long buffer stays below a quarter of the chunk's own work.
@@ -49,7 +67,8 @@ pub(crate) fn for_each_chunk_parking<B: Send>(
     merge: impl FnMut(usize, &mut B) + Send,
     park: Option<fn(&mut B)>,
 ) {
-    let workers = n_chunks.min(buffers.len()).min(rayon::current_num_threads());
+    let threads = if ALONE.get() { 1 } else { rayon::current_num_threads() };
+    let workers = n_chunks.min(buffers.len()).min(threads);
     if workers <= 1 {
         let mut merge = merge;
         for i in 0..n_chunks {
@@ -162,6 +181,19 @@ mod tests {
                 assert_eq!(one.to_bits(), sum_with(threads, park).to_bits(), "{threads} threads");
             }
         }
+    }
+
+    #[test]
+    fn what_is_done_alone_stays_on_its_thread_in_the_same_order() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        let (mut order, worked) = (Vec::new(), Mutex::new(std::collections::BTreeSet::new()));
+        pool.install(|| {
+            let note = |_, (): &mut ()| drop(worked.lock().unwrap().insert(rayon::current_thread_index()));
+            alone(|| for_each_chunk(64, &mut [(); 3], note, |i, ()| order.push(i)));
+            assert!(!ALONE.get());
+        });
+        assert_eq!(order, (0..64).collect::<Vec<_>>());
+        assert_eq!(worked.into_inner().unwrap().len(), 1);
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(crate) use sampler::{below, random_direction, random_filling, random_normal}
 
 use crate::Error;
 
-/// Rows below which no sum over a matrix is cut into chunks.
+/// Rows of a small matrix are fewer: second threads gain nothing by then.
 const SMALL_ROWS: usize = 1 << 11;
 /// The most columns of a small matrix.
 pub(crate) const SMALL_COLUMNS: usize = 128;
@@ -133,7 +133,7 @@ impl Matrix<'_> {
         }
     }
 
-    /// Whether a fit takes less time than starting threads for it: passes take some ten microseconds each, and nothing is cut into chunks.
+    /// Whether a fit takes less time than waking threads for it: passes take some ten microseconds each.
     pub fn is_small(&self) -> bool {
         self.n_rows() < SMALL_ROWS && self.n_cols() <= SMALL_COLUMNS
     }

@@ -29,7 +29,7 @@ use crate::operator::{CovarianceOperator, RowsRead, Shape};
 use crate::probe::{ProbeConfig, ProbeResult, ProbeSeed, probe};
 use crate::solver::SolverKind;
 use crate::stopwatch::Stopwatch;
-use crate::{Block, Certificate, Driver, Error, Model, Outcome, Report, Summary};
+use crate::{Block, Certificate, Driver, Error, Model, Outcome, Report, Summary, ordered};
 use in_memory::InMemory;
 pub use missing::CompletedFit;
 use missing::Rounded;
@@ -257,7 +257,7 @@ impl FitConfig {
         matrix: &Matrix<'_>,
         work: impl FnOnce() -> Result<T, Error> + Send,
     ) -> Result<T, Error> {
-        if self.stays_on_thread(matrix) { work() } else { self.on_threads(usize::MAX, work) }
+        if self.stays_on_thread(matrix) { ordered::alone(work) } else { self.on_threads(usize::MAX, work) }
     }
 
     /// Runs `work` on as many threads as asked for, but at most `most`.
