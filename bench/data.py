@@ -17,7 +17,7 @@ import numpy as np
 SEED = 20260101
 REAL_K = (1, 10, 50)
 #: Of text, where they are asked for.
-LARGE_K = (100, 200)
+LARGE_K = (100, 200, 500)
 SCALING_K = 10
 #: Eigenvalues of the generated data's distribution, the i-th from 0.
 SPECTRA: dict[str, Callable[[np.ndarray], np.ndarray]] = {"easy": lambda i: 0.7**i, "hard": lambda i: (1 + i) ** -0.3}
@@ -68,7 +68,8 @@ def real_sets(folder: Path, quick: bool) -> list[DataSet]:
         DataSet("Reuters-21578", "real", read("reuters21578.npz"), ks),
         DataSet("news20", "real", read("news20.bz2"), ks),
         DataSet("Reuters-21578", "large", read("reuters21578.npz"), LARGE_K, by_default=False),
-        DataSet("news20", "large", read("news20.bz2"), LARGE_K, by_default=False),
+        DataSet("news20", "large", read("news20.bz2"), LARGE_K[:-1], by_default=False),
+        DataSet("hard-20000x5000", "large", lambda: generate(20_000, 5_000, "hard"), LARGE_K[:1], by_default=False),
     ]
 
 
