@@ -172,3 +172,28 @@ fn few_components_of_dense_rows_in_memory_take_a_narrow_block() {
         }
     }
 }
+
+#[test]
+fn a_large_basis_is_solved_once_for_several_blocks_and_finds_the_same() {
+    let (n, d, k) = (900, 700, 120);
+    let lambda: Vec<f64> = (0..d).map(|i| (1.0 + i as f64).powf(-0.5)).collect();
+    let x = dense(with_spectrum(n, &lambda, 5).0, d);
+    let fit = |solver, max_passes| {
+        let limits = Limits { tol: 1e-9, max_passes, ..Limits::default() };
+        FitConfig { k, solver, limits, ..FitConfig::default() }.fit(&x).unwrap()
+    };
+    let (krylov, exact) = (fit(SolverKind::Krylov, f64::INFINITY), fit(SolverKind::Covariance, 10.0));
+    assert_eq!((krylov.outcome, exact.outcome), (Outcome::Converged, Outcome::Converged));
+    let residuals = krylov.certificate.residuals.iter().zip(&exact.certificate.residuals);
+    let values = krylov.model.eigenvalues().iter().zip(exact.model.eigenvalues());
+    for ((a, b), (here, there)) in values.zip(residuals) {
+        assert!((a - b).abs() <= here + there, "{a} {b} ± {:e}", here + there);
+    }
+    // Blocks until there are k vectors are one look; so are some of those after there are 256.
+    let blocks_of_first = (k as f64 / 8.0).ceil();
+    let looks = krylov.history.len() as f64;
+    assert!(looks + blocks_of_first + 10.0 < krylov.passes, "{looks} looks, {} passes", krylov.passes);
+    for most in [20.0, 40.0, 50.0] {
+        assert!(fit(SolverKind::Krylov, most).passes <= most);
+    }
+}

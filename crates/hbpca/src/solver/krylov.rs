@@ -8,7 +8,7 @@
 //! 4          Z ← CX                                       one full pass, two for G; in single precision, if there is such, up to line 8
 //! 5          Q ← [Q, X];  X ← orth(Z − Q(QᵀZ))            the next Krylov block, fully re-orthogonalised
 //! 6          fill X up to p columns at random             after a breakdown: an invariant subspace
-//! 7          Rayleigh–Ritz on Q                           residuals known without forming a vector
+//! 7          Rayleigh–Ritz on Q                           residuals known without forming a vector; for large Q not in every round
 //!        else:
 //! 8          V ← the best Ritz vectors;  of G: V ← AᵀV    back to C and to double precision
 //! 9          Q ← the Ritz vectors within V, from CV       one full pass; CQ is fresh
@@ -27,6 +27,8 @@
 //! fewer than k vectors.
 //! Line 1: beside vectors that are given there are p random ones, and these get as many looks as they would need alone: what was given may lack the
 //! leading vectors.
+//! Line 7: H is decomposed in O(a³) for a vectors, which from some hundred on takes longer than lines 4 to 6. Half of the rounds that residuals foretell go by
+//! without it, eight at most.
 //! Line 9a: single precision leaves some pairs above the tolerance; Lanczos steps would multiply all vectors for them.
 //! Line 11: a repeated eigenvalue shows at most p of its copies. Where p of the values found agree, within the tolerance, there may be more: the
 //! random directions get as many looks as the first ones had. The same where the trace contradicts.
@@ -56,6 +58,10 @@ const NEAR_TOL: f64 = 32.0;
 const POLISH_GAIN: f64 = 0.9;
 /// Blocks of further vectors that stay beside the wanted ones while they are polished: all of them are rotated in every round.
 const POLISH_BLOCKS: usize = 8;
+/// Vectors of a basis from which on line 7 takes longer than a round of lines 4 to 6.
+const LARGE: usize = 256;
+/// Rounds of lines 4 to 6 with one line 7, at most.
+const MOST_ROUNDS: usize = 8;
 /// Looks in single precision after which residuals that do not [fall](FALLS) are its rounding.
 const STALLED: u64 = 3;
 /// The same for vectors of G, which cost a small part of what those of C cost in double precision. A Ritz value that comes in late looks like a
@@ -340,15 +346,26 @@ impl Krylov {
         })
     }
 
-    /// Lines 4–7.
-    fn widen(&mut self, operator: &mut dyn CovarianceOperator) -> Result<(), Error> {
+    /// How many rounds of lines 4 to 6 come before line 7. A full basis is left to line 12.
+    fn rounds_ahead(&self) -> usize {
+        let p = self.basis.x.p();
+        if self.basis.len() < LARGE || p == 0 {
+            return 1;
+        }
+        let room = self.sizes.memory.saturating_sub(self.basis.len()) / p;
+        let half = self.looks_left(self.tol).map_or(1, |left| (0.5 * left) as usize);
+        half.min(room).clamp(1, MOST_ROUNDS)
+    }
+
+    /// Lines 4–6, and 7 where the basis is to be solved.
+    fn widen(&mut self, operator: &mut dyn CovarianceOperator, solves: bool) -> Result<(), Error> {
         let rounding = self.multiply(operator)?; // 4
         if self.basis.len() == 0 {
             self.reserve_memory();
         }
         let (unit, seed) = (operator.total_variance(), self.seed ^ (self.steps + 1));
         self.trace = unit;
-        self.basis.expand(&self.z, rounding, unit, self.sizes.block, seed, &self.cancel) // 5, 6, 7
+        self.basis.expand(&self.z, rounding, unit, (self.sizes.block, seed), solves, &self.cancel) // 5, 6, 7
     }
 
     /// Z ← CX or GX. Returns a bound on its rounding.
@@ -447,12 +464,21 @@ impl Solver for Krylov {
         if self.needs_refresh() || (self.basis.len() > 0 && self.basis.x.p() == 0) {
             return self.refresh(operator);
         }
+        let rounds = self.rounds_ahead();
         self.fresh = false;
-        self.widen(operator)?;
+        for _ in 1..rounds {
+            self.widen(operator, false)?;
+            self.steps += 1;
+            if self.basis.x.p() == 0 {
+                return self.basis.solve();
+            }
+        }
+        self.widen(operator, true)?;
         // A basis of fewer than k vectors has no k Ritz pairs.
         while self.basis.len() < self.k && self.basis.x.p() > 0 {
             self.steps += 1;
-            self.widen(operator)?;
+            let solves = self.basis.len() < LARGE || self.basis.len() + self.basis.x.p() >= self.k;
+            self.widen(operator, solves)?;
         }
         self.see_single();
         Ok(())
@@ -549,8 +575,9 @@ impl Solver for Krylov {
     }
 
     fn passes_ahead(&self, _n_rows: usize) -> f64 {
+        let rounds = if self.basis.len() < LARGE { 1 } else { MOST_ROUNDS } as f64;
         // Vectors of G are combined to those of C, which need images.
-        if self.of_rows { <dyn RowGram>::PASSES as f64 + 1.0 + 1.0 } else { 1.0 }
+        if self.of_rows { rounds * <dyn RowGram>::PASSES as f64 + 1.0 + 1.0 } else { rounds }
     }
 
     fn archive(&mut self, archive: &mut Archive<'_>) -> Result<(), Error> {

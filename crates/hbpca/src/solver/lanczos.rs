@@ -96,14 +96,14 @@ impl Lanczos {
 
     /// Takes X into the basis with its image Z = CX, each column's error at most `image_rounding`. The next X has at
     /// least `width` columns where the space has room for them: what a breakdown takes away is filled up at random. C is about
-    /// as large as `unit`.
+    /// as large as `unit`. Θ and S are found anew where that is asked for, and stay those of the smaller basis otherwise.
     pub(super) fn expand(
         &mut self,
         z: &Block,
         image_rounding: RoundingBound,
         unit: f64,
-        width: usize,
-        seed: u64,
+        (width, seed): (usize, u64),
+        solves: bool,
         cancel: &CancelToken,
     ) -> Result<(), Error> {
         let (a, p) = (self.len(), self.x.p());
@@ -119,7 +119,9 @@ impl Lanczos {
         self.b = r;
         self.fill(width, seed)?;
         self.b = Mat::from_fn(self.x.p(), a + p, |i, j| if j < a { 0.0 } else { self.b[(i, j - a)] });
-        self.solve()?;
+        if solves {
+            self.solve()?;
+        }
         self.count_error(p, image_rounding);
         Ok(())
     }
@@ -150,7 +152,7 @@ impl Lanczos {
     /// Finds Θ and S. Where values agree to rounding any combination of their vectors serves, and copies that just came in
     /// are no match for those that have been there: small residuals come first. In single precision values that agree so may still be two: they are, once
     /// their residuals are smaller than what is between them.
-    fn solve(&mut self) -> Result<(), Error> {
+    pub(super) fn solve(&mut self) -> Result<(), Error> {
         (self.theta, self.s) = small_eigen(&self.h)?;
         let in_double = rounding_of_gram(self.x.d()) * self.largest();
         let rounding = self.q.unit_ratio() * in_double;
@@ -464,7 +466,7 @@ mod tests {
             let cancel = CancelToken::default();
             for step in 0..60 {
                 let z = image(&lanczos.x);
-                lanczos.expand(&z, RoundingBound::new(roundoff), 1.0, P, step, &cancel).unwrap();
+                lanczos.expand(&z, RoundingBound::new(roundoff), 1.0, (P, step), true, &cancel).unwrap();
                 // In each step P columns are split along all vectors, by dots of D products in sixteen sums; their errors add up in squares.
                 let dots = (P * (lanczos.len() + P)) as f64;
                 let bound = roundoff * ((step + 1) as f64 * dots * D as f64 / 16.0).sqrt();
