@@ -188,7 +188,9 @@ mod tests {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
         let (mut order, worked) = (Vec::new(), Mutex::new(std::collections::BTreeSet::new()));
         pool.install(|| {
-            let note = |_, (): &mut ()| drop(worked.lock().unwrap().insert(rayon::current_thread_index()));
+            let note = |_, (): &mut ()| {
+                worked.lock().unwrap().insert(rayon::current_thread_index());
+            };
             alone(|| for_each_chunk(64, &mut [(); 3], note, |i, ()| order.push(i)));
             assert!(!ALONE.get());
         });
