@@ -23,7 +23,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.decomposition import PCA, TruncatedSVD
 
-
 #: Seconds: threads of NumPy's BLAS spin for a while after their work, and would take a core from whoever comes next.
 PAUSE = 0.15
 
