@@ -35,6 +35,26 @@ fn rows_of_a_tile(d: usize) -> usize {
     rows_at_a_time(d.min(SPAN))
 }
 
+/// Numbers that products of rows and components are made of.
+trait Number: Real + ComplexField + std::ops::Sub<Output = Self> {}
+
+impl Number for f32 {}
+impl Number for f64 {}
+
+/// Means as sums of two numbers: x − high is exact near the mean, so that (x − high) − low is x − μ but for two roundings of what is left.
+struct Split<A> {
+    high: Vec<A>,
+    low: Vec<A>,
+}
+
+impl<A: Number> Split<A> {
+    fn of(means: &[f64]) -> Self {
+        let high: Vec<A> = means.iter().map(|mu| A::from_f64(*mu)).collect();
+        let low = means.iter().zip(&high).map(|(mu, high)| A::from_f64(mu - high.to_f64())).collect();
+        Self { high, low }
+    }
+}
+
 /// The map of a row x to its scores F⁻¹Uᵀa of a = D⁻¹(x − μ), and back: U with orthonormal columns, D and F diagonal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Projection<'a> {
@@ -135,25 +155,30 @@ impl<'a> Projection<'a> {
         Ok(())
     }
 
-    /// Single precision in and out is multiplied in it, centred before.
+    /// Single precision in and out is multiplied in it, centred before by means of two numbers; in double precision where that would leave its range.
     fn transform_dense<S: Stored, T: Real>(&self, x: &Dense<'_, S>, scores: &mut [T]) {
-        if S::BYTES.max(T::BYTES) == f32::BYTES {
+        if S::BYTES.max(T::BYTES) == f32::BYTES && self.suits_single() {
             self.transform_dense_in::<f32, S, T>(x, scores);
-        } else {
-            self.transform_dense_in::<f64, S, T>(x, scores);
+            if is_in_the_middle(scores) {
+                return;
+            }
         }
+        self.transform_dense_in::<f64, S, T>(x, scores);
     }
 
-    fn transform_dense_in<A: Real + ComplexField, S: Stored, T: Real>(
-        &self,
-        x: &Dense<'_, S>,
-        scores: &mut [T],
-    ) {
+    /// Whether what is divided by lies in the middle of the range of single precision.
+    fn suits_single(&self) -> bool {
+        let middle = |x: &f64| x.is_infinite() || (1e-15..=1e15).contains(x);
+        self.factors.iter().all(middle) && self.scale.is_none_or(|scale| scale.iter().all(middle))
+    }
+
+    fn transform_dense_in<A: Number, S: Stored, T: Real>(&self, x: &Dense<'_, S>, scores: &mut [T]) {
         let (rows, k) = (rows_of_a_tile(self.d), self.n_components());
         let map = self.map_to::<A>(0..k);
+        let shift = self.shift.map(Split::of);
         let blocks = scores.par_chunks_mut(rows * k).enumerate();
         blocks.for_each_init(Vec::new, |room, (i, scores)| {
-            project_dense(x, i * rows, self.shift, &map, room, scores);
+            project_dense(x, i * rows, shift.as_ref(), &map, room, scores);
         });
     }
 
@@ -232,7 +257,7 @@ impl<'a> Projection<'a> {
             result.chunks_exact_mut(d).for_each(|row| row.copy_from_slice(&of_mean));
             return Ok(());
         }
-        if T::BYTES == f32::BYTES {
+        if T::BYTES == f32::BYTES && self.suits_single() && is_in_the_middle(scores) {
             self.rows_from_scores::<f32, T>(scores, result);
         } else {
             self.rows_from_scores::<f64, T>(scores, result);
@@ -241,7 +266,7 @@ impl<'a> Projection<'a> {
     }
 
     /// x = μ + DUFs, where products are made of numbers A, and μ is added in double precision.
-    fn rows_from_scores<A: Real + ComplexField, T: Real>(&self, scores: &[T], result: &mut [T]) {
+    fn rows_from_scores<A: Number, T: Real>(&self, scores: &[T], result: &mut [T]) {
         let (d, k, rows) = (self.d, self.n_components(), rows_of_a_tile(self.d));
         // FUᵀD, k×d.
         let mut map = vec![A::default(); k * d];
@@ -279,6 +304,18 @@ impl<'a> Projection<'a> {
     }
 }
 
+/// Whether all numbers are finite and the largest is far from the limits of single precision, as then are products with it that matter.
+fn is_in_the_middle<T: Real>(numbers: &[T]) -> bool {
+    let parts = numbers.par_chunks(CHUNK);
+    let largest = |numbers: &[T]| numbers.iter().map(|x| x.to_f64().abs()).fold(0.0, larger);
+    (1e-20..=1e30).contains(&parts.map(largest).reduce(|| 0.0, larger))
+}
+
+/// The larger of two numbers, NaN where one is.
+fn larger(a: f64, b: f64) -> f64 {
+    if a >= b || a.is_nan() { a } else { b }
+}
+
 /// Refuses a shift or a scale that is not one of d columns.
 pub(super) fn check_columns(d: usize, shift: Option<&[f64]>, scale: Option<&[f64]>) -> Result<(), Error> {
     for (what, part) in [("subtracted", shift), ("divided", scale)] {
@@ -291,12 +328,12 @@ pub(super) fn check_columns(d: usize, shift: Option<&[f64]>, scale: Option<&[f64
     Ok(())
 }
 
-/// `scores` ← (X − 1μᵀ)·map for the rows of x from `first` on. Rows are centred in double precision before they are multiplied, which
-/// loses nothing when the mean is large.
-fn project_dense<A: Real + ComplexField, S: Stored, T: Real>(
+/// `scores` ← (X − 1μᵀ)·map for the rows of x from `first` on. Rows are centred before they are multiplied, which loses nothing when the mean
+/// is large.
+fn project_dense<A: Number, S: Stored, T: Real>(
     x: &Dense<'_, S>,
     first: usize,
-    shift: Option<&[f64]>,
+    shift: Option<&Split<A>>,
     map: &[A],
     room: &mut Vec<A>,
     scores: &mut [T],
@@ -313,9 +350,10 @@ fn project_dense<A: Real + ComplexField, S: Stored, T: Real>(
         for (i, a) in centred.chunks_exact_mut(width).enumerate() {
             let row = a.iter_mut().zip(&x.row(first + i)[start..start + width]);
             match shift {
-                Some(mu) => {
-                    let mu = &mu[start..start + width];
-                    row.zip(mu).for_each(|((a, x), mu)| *a = A::from_f64(x.to_f64() - mu));
+                Some(Split { high, low }) => {
+                    let mu = high[start..start + width].iter().zip(&low[start..start + width]);
+                    let each = row.zip(mu);
+                    each.for_each(|((a, x), (high, low))| *a = A::from_f64(x.to_f64()) - *high - *low);
                 }
                 None => row.for_each(|(a, x)| *a = A::from_f64(x.to_f64())),
             }

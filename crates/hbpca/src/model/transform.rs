@@ -197,8 +197,8 @@ mod tests {
         let (deviation, shift) = (roots(&model.explained_variance()), model.shift().unwrap());
         let exact = model.transform(&x, Whitening::On).unwrap();
         let single: Vec<f32> = model.transform_to(&x, Whitening::On).unwrap();
-        // Both factors and the score are rounded, and sums have as many terms as a span has columns, and there are spans.
-        let terms = (SPAN + D.div_ceil(SPAN) + 3) as f64;
+        // Centring rounds twice, a component and the score once; sums have as many terms as a span has columns, and there are spans.
+        let terms = (SPAN + D.div_ceil(SPAN) + 4) as f64;
         for (l, (exact, single)) in exact.chunks(3).zip(single.chunks(3)).enumerate() {
             let a = values[l * D..][..D].iter().zip(shift).map(|(x, mu)| f64::from(*x) - mu);
             let norm = a.map(|a| a * a).sum::<f64>().sqrt();
@@ -217,6 +217,27 @@ mod tests {
             for (exact, x) in exact.iter().zip(row) {
                 let bound = 6.0 * U * longest + U * exact.abs();
                 assert!((exact - f64::from(*x)).abs() <= bound, "{exact} {x} ± {bound:e}");
+            }
+        }
+    }
+    #[test]
+    fn single_precision_at_the_ends_of_its_range_is_left_to_double() {
+        let entry = |i: usize| ((i * 7919) % 1009) as f32 / 1009.0 - 0.5;
+        for unit in [1e-38, 1e-25, 1e32, 1e37] {
+            let values: Vec<f32> = (0..60 * 40).map(|i| unit * entry(i)).collect();
+            let x: Matrix = Dense::borrowed(&values, 60, 40).unwrap().into();
+            for preprocessing in [Preprocessing::CENTER, Preprocessing::STANDARDIZE] {
+                let model = FitConfig { k: 3, preprocessing, ..FitConfig::default() }.fit(&x).unwrap().model;
+                let exact = model.transform(&x, Whitening::Off).unwrap();
+                let single: Vec<f32> = model.transform_to(&x, Whitening::Off).unwrap();
+                assert!(
+                    exact.iter().zip(&single).all(|(exact, single)| *exact as f32 == *single),
+                    "{unit:e}"
+                );
+                let doubles: Vec<f64> = single.iter().map(|x| f64::from(*x)).collect();
+                let exact = model.inverse_transform(&doubles, Whitening::Off).unwrap();
+                let rows = model.inverse_transform_to(&single, Whitening::Off).unwrap();
+                assert!(exact.iter().zip(&rows).all(|(exact, x)| *exact as f32 == *x), "{unit:e}, back");
             }
         }
     }
