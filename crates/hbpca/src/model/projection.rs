@@ -306,14 +306,11 @@ impl<'a> Projection<'a> {
 
 /// Whether all numbers are finite and the largest is far from the limits of single precision, as then are products with it that matter.
 fn is_in_the_middle<T: Real>(numbers: &[T]) -> bool {
-    let parts = numbers.par_chunks(CHUNK);
-    let largest = |numbers: &[T]| numbers.iter().map(|x| x.to_f64().abs()).fold(0.0, larger);
-    (1e-20..=1e30).contains(&parts.map(largest).reduce(|| 0.0, larger))
-}
-
-/// The larger of two numbers, NaN where one is.
-fn larger(a: f64, b: f64) -> f64 {
-    if a >= b || a.is_nan() { a } else { b }
+    // The order of magnitudes is that of their bits, and what is not finite comes last.
+    let magnitude = |x: &T| x.to_f64().to_bits() << 1;
+    let largest = |numbers: &[T]| numbers.iter().map(magnitude).fold(0, u64::max);
+    let largest = numbers.par_chunks(CHUNK).map(largest).reduce(|| 0, u64::max);
+    (1e-20..=1e30).contains(&f64::from_bits(largest >> 1))
 }
 
 /// Refuses a shift or a scale that is not one of d columns.
