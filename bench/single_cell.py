@@ -139,7 +139,7 @@ def main() -> None:
     parser.add_argument("--memory", default="2G", help="that hbpca may take [2G]")
     parser.add_argument("--seed", type=int, default=0, help="[0]")
     parser.add_argument("--folder", type=Path, default=BINARY.parent.parent / "single-cell")
-    parser.add_argument("--runs", default="hbpca,arpack,covariance_eigh,chunked", help="[all]")
+    parser.add_argument("--runs", default="hbpca,hbpca-in-memory,arpack,covariance_eigh,chunked", help="[all]")
     parser.add_argument("--genes-used", default="marked,all", help="[marked,all]")
     parser.add_argument("--limit", type=float, default=900, help="seconds after which a run is ended [900]")
     options = parser.parse_args()

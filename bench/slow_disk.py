@@ -4,9 +4,9 @@
     target/bench/python/bin/python bench/slow_disk.py [--rates 50M,200M,1G] [-k 10] [--tol 1e-6] [--limit 300] [--only NAMES]
 
 Chunks of rows are handed out no faster than a disk of that speed would, whatever else is slow comes on top; what is read
-ahead on another thread overlaps with the arithmetic, as it does with files. `disk_rate` tells `auto` the speed. Data: text of
-DIR (Reuters-21578, news20), 20,000 generated rows of 4,000 columns whose eigenvalues fall slowly, and compressed rows of
-100,000 columns. Times are those of one fit each.
+ahead on another thread overlaps with the arithmetic, as it does with files. `disk_rate` tells `auto` the speed. Data:
+20,000 generated rows of 4,000 columns whose eigenvalues fall slowly, and 800,000 compressed rows of 20,000 columns. Times are
+those of one fit each.
 """
 
 from __future__ import annotations
