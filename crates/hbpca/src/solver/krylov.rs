@@ -365,7 +365,7 @@ impl Krylov {
         }
         let (unit, seed) = (operator.total_variance(), self.seed ^ (self.steps + 1));
         self.trace = unit;
-        self.basis.expand(&self.z, rounding, unit, (self.sizes.block, seed), solves, &self.cancel) // 5, 6, 7
+        self.basis.expand(&self.z, rounding, unit, self.sizes.block, seed, solves, &self.cancel) // 5, 6, 7
     }
 
     /// Z ← CX or GX. Returns a bound on its rounding.

@@ -102,7 +102,8 @@ impl Lanczos {
         z: &Block,
         image_rounding: RoundingBound,
         unit: f64,
-        (width, seed): (usize, u64),
+        width: usize,
+        seed: u64,
         solves: bool,
         cancel: &CancelToken,
     ) -> Result<(), Error> {
@@ -466,7 +467,7 @@ mod tests {
             let cancel = CancelToken::default();
             for step in 0..60 {
                 let z = image(&lanczos.x);
-                lanczos.expand(&z, RoundingBound::new(roundoff), 1.0, (P, step), true, &cancel).unwrap();
+                lanczos.expand(&z, RoundingBound::new(roundoff), 1.0, P, step, true, &cancel).unwrap();
                 // In each step P columns are split along all vectors, by dots of D products in sixteen sums; their errors add up in squares.
                 let dots = (P * (lanczos.len() + P)) as f64;
                 let bound = roundoff * ((step + 1) as f64 * dots * D as f64 / 16.0).sqrt();
